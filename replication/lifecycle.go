@@ -1,0 +1,200 @@
+package replication
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// ErrStarted is returned by Start for a node that was started before.
+var ErrStarted = errors.New("the lock node was started before")
+
+// Start takes up what the node left when it was shut down last, chooses a
+// generation greater than all before, and begins to serve. A storage that fails
+// is a warning, not an error: locks are served without it, and tokens still
+// grow by the clock.
+func (n *Node) Start(ctx context.Context, env Env) error {
+	if err := env.Options.Validate(); err != nil {
+		return err
+	}
+	n.lifecycle.Lock()
+	defer n.lifecycle.Unlock()
+	if n.phase != unstarted {
+		return ErrStarted
+	}
+	n.configure(env)
+	generation := n.begin(ctx)
+	n.background, n.stop = context.WithCancel(context.Background())
+	n.running.Go(n.sweep)
+	n.running.Go(n.storeCarries)
+	for i := range n.shards {
+		n.shards[i].open()
+	}
+	n.phase = serving
+	env.Log.Info("lock node is active", zap.Uint64("generation", generation),
+		zap.Int64("keys", n.quota.used.Load()))
+	return nil
+}
+
+// begin moves to a new generation and restores the state of the last one. The
+// state is void from the moment the new generation is stored; if that cannot be
+// done, it is only taken up once it is deleted, for a file that stays valid
+// would bring released locks back at a later start.
+func (n *Node) begin(ctx context.Context) uint64 {
+	n.storing.Lock()
+	defer n.storing.Unlock()
+	log := n.log.Load()
+	last, err := n.generations.last(ctx)
+	if err != nil {
+		log.Warn("going on by the clock alone", zap.Error(err))
+	}
+	left := n.state.load(ctx, last, log)
+	now := time.Now()
+	generation := nextGeneration(last, now)
+	n.tokens.start(generation, now)
+	stored := n.storeBound(ctx, generation+1)
+	if left == nil {
+		return generation
+	}
+	if deleted := n.state.delete(ctx); stored != nil && deleted != nil {
+		log.Error("the locks held before are not taken up: the storage cannot be written",
+			zap.NamedError("storing", stored), zap.NamedError("deleting", deleted))
+		return generation
+	}
+	n.restore(left, now)
+	return generation
+}
+
+// restore fills the tables; all of the state, or nothing.
+func (n *Node) restore(left *state, now time.Time) {
+	log := n.log.Load()
+	left.pass(now, n.options.Load())
+	if err := n.fill(left); err != nil {
+		n.makeTables()
+		log.Error("the locks held before are not taken up", zap.Error(err))
+		return
+	}
+	log.Info("took up the locks held before the node was stopped", zap.Int("held", len(left.held)),
+		zap.Int("waiting", len(left.waiting)), zap.Duration("stopped_for", now.Sub(left.written)))
+}
+
+func (n *Node) fill(left *state) error {
+	now := n.now()
+	for i := range left.held {
+		h := &left.held[i]
+		if err := n.shardOf(h.Key).table.RestoreHeld(now, h); err != nil {
+			return fmt.Errorf("restoring the lock %q: %w", h.Key, err)
+		}
+	}
+	for i := range left.waiting {
+		w := &left.waiting[i]
+		if err := n.shardOf(w.Key).table.RestoreWaiting(now, w); err != nil {
+			return fmt.Errorf("restoring a waiter for %q: %w", w.Key, err)
+		}
+	}
+	return nil
+}
+
+// Shutdown ends the node: it stops deciding, stores its state for the next
+// start, writes the replies that are due, and closes all connections. It
+// returns when that is done or ctx is over; connections still open then are cut.
+// Calling it again, or without a start, does nothing.
+func (n *Node) Shutdown(ctx context.Context) error {
+	n.lifecycle.Lock()
+	defer n.lifecycle.Unlock()
+	if n.phase == ended {
+		return nil
+	}
+	started := n.phase == serving
+	n.phase = ended
+	var err error
+	if started {
+		n.stop()
+		n.running.Wait()
+		err = n.leave(ctx)
+	}
+	n.closeConns(ctx)
+	return err
+}
+
+// leave freezes every shard and stores what they hold.
+func (n *Node) leave(ctx context.Context) error {
+	n.storing.Lock()
+	defer n.storing.Unlock()
+	if n.boundErr != nil {
+		_ = n.storeBound(ctx, n.bound)
+	}
+	w := newStateWriter(n.bound, time.Now())
+	for i := range n.shards {
+		s := &n.shards[i]
+		now := s.freeze()
+		s.table.Snapshot(now, w.heldLock, w.waitingAcquire)
+		s.mu.Unlock()
+	}
+	log := n.log.Load()
+	if err := n.state.store(ctx, w.finish()); err != nil {
+		log.Error("the locks held now are lost to the next start", zap.Int("held", w.locks), zap.Error(err))
+		return err
+	}
+	log.Info("stored the locks held for the next start",
+		zap.Int("held", w.locks), zap.Int("waiting", w.waiters))
+	return nil
+}
+
+// closeConns ends every connection, gently until ctx is over.
+func (n *Node) closeConns(ctx context.Context) {
+	empty := n.conns.stop()
+	for _, c := range n.conns.list() {
+		c.finish()
+	}
+	select {
+	case <-empty:
+		return
+	case <-ctx.Done():
+	}
+	for _, c := range n.conns.list() {
+		c.abort()
+	}
+	<-empty
+}
+
+// storeBound makes bound the last generation. Until it can be stored, a warning:
+// tokens then grow over a restart by the clock alone.
+func (n *Node) storeBound(ctx context.Context, bound uint64) error {
+	n.bound = bound
+	n.boundErr = n.generations.store(ctx, bound)
+	if n.boundErr != nil {
+		n.log.Load().Warn("tokens grow by the clock alone until the storage works", zap.Error(n.boundErr))
+	}
+	return n.boundErr
+}
+
+// noteCarry has a new generation stored soon. It never blocks: it is called
+// while a shard decides.
+func (n *Node) noteCarry() {
+	select {
+	case n.carried <- struct{}{}:
+	default:
+	}
+}
+
+// storeCarries keeps the bound stored one ahead of the generation in use.
+func (n *Node) storeCarries() {
+	for {
+		select {
+		case <-n.background.Done():
+			return
+		case <-n.carried:
+			n.storeCarry()
+		}
+	}
+}
+
+func (n *Node) storeCarry() {
+	n.storing.Lock()
+	defer n.storing.Unlock()
+	n.storeBound(n.background, n.tokens.generation()+1)
+}

@@ -1,0 +1,70 @@
+package replication
+
+import (
+	"sync"
+
+	"github.com/caddylock/caddylock/lockcore/wire"
+)
+
+// outbox holds the replies of one connection in the order decided, until they
+// are written. Nobody who adds to it ever waits for the connection.
+//
+// Whoever finds it non-empty and unscheduled sees to a flush; so replies never
+// lie in it without somebody on the way to write them.
+type outbox struct {
+	mu        sync.Mutex
+	buf       []byte
+	scheduled bool
+	closed    bool
+
+	// writing is held while bytes go out, so that they go out in order. spare is
+	// the buffer not in use; it belongs to the holder of writing.
+	writing sync.Mutex
+	spare   []byte
+}
+
+// maxKeptBuffer is the size above which a buffer is given back once it is
+// empty: an idle connection should cost little.
+const maxKeptBuffer = 16 << 10
+
+// add appends a reply. flush reports that the caller has to see to a flush,
+// full that more waits now than limit bytes.
+func (o *outbox) add(r *wire.Reply, limit int) (flush, full bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false, false
+	}
+	o.buf = wire.AppendReply(o.buf, r)
+	flush = !o.scheduled
+	o.scheduled = true
+	return flush, len(o.buf) > limit
+}
+
+// take swaps the buffers and returns what is to be written; nothing once the
+// outbox is empty or closed. Only for the holder of writing.
+func (o *outbox) take() []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.buf) == 0 || o.closed {
+		o.scheduled = false
+		return nil
+	}
+	out := o.buf
+	o.buf, o.spare = o.spare[:0], out
+	if cap(out) > maxKeptBuffer {
+		o.spare = nil
+	}
+	return out
+}
+
+// close drops what was not written and refuses what comes. It returns once
+// nobody writes any more; the caller has made writing fail.
+func (o *outbox) close() {
+	o.mu.Lock()
+	o.closed, o.buf = true, nil
+	o.mu.Unlock()
+	o.writing.Lock()
+	o.spare = nil
+	o.writing.Unlock()
+}
