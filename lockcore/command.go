@@ -18,6 +18,7 @@ type Owner struct {
 
 // Acquire asks for a key.
 type Acquire struct {
+	// Conn must not be nil.
 	Conn  Conn
 	Owner *Owner
 	// Tag names the acquire among its client's; 0 is none.

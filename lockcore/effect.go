@@ -75,7 +75,7 @@ type Effect struct {
 	// Conn is the connection to answer; nil for none.
 	Conn Conn
 	// Owner is whose acquire this is about: set for Granted, Regranted, Queued,
-	// TimedOut, Withdrawn, Abandoned, Released and Expired.
+	// TimedOut, Withdrawn, Abandoned, Released, Expired and Cancelled.
 	Owner *Owner
 	// Tag is the tag of the request that the effect answers.
 	Tag uint64
@@ -83,7 +83,8 @@ type Effect struct {
 	Acquire uint64
 	// Key must not be changed.
 	Key []byte
-	// Token is the holder's; for Queried 0 if the key is free.
+	// Token is the holder's; for Queried 0 if the key is free, for Refused the
+	// one presented.
 	Token uint64
 	// Lease is what is left of the lease (Granted, Regranted, Kept, Queried), or
 	// its length once granted (Queued).

@@ -313,7 +313,7 @@ func (h *history) drain() error {
 	if err := h.compare(h.table.Tick(h.now), h.twin.tick(h.now)); err != nil {
 		return err
 	}
-	if len(h.table.acquires)+len(h.table.asks) > 0 || len(h.table.locks) > len(allKeys) {
+	if len(h.table.acquires.m)+len(h.table.asks.m) > 0 || h.table.locks.count > len(allKeys) {
 		return fmt.Errorf("no-leak: the table is not empty: %+v", h.table)
 	}
 	return h.trace.drained()

@@ -23,11 +23,11 @@ func TestOfTheKeysReleasedOnlyTheLastAreRemembered(t *testing.T) {
 		use(t, table, l, numbered(i))
 	}
 	check(t, table)
-	if len(table.locks) != idleSlots {
-		t.Errorf("%d keys are remembered, want %d", len(table.locks), idleSlots)
+	if table.locks.count != idleSlots {
+		t.Errorf("%d keys are remembered, want %d", table.locks.count, idleSlots)
 	}
 	for i := many - idleSlots; i < many; i++ {
-		if table.locks[string(numbered(i))] == nil {
+		if table.locks.find(numbered(i)) == nil {
 			t.Fatalf("key %d is forgotten before others", i)
 		}
 	}

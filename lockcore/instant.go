@@ -36,3 +36,15 @@ func (i Instant) Until(now Instant) time.Duration {
 		return time.Duration(i - now)
 	}
 }
+
+// Since returns the time from earlier to i: at least 0, and Forever at most.
+func (i Instant) Since(earlier Instant) time.Duration {
+	switch since := i - earlier; {
+	case i < earlier:
+		return 0
+	case since < 0: // earlier is before the origin, by a lot
+		return Forever
+	default:
+		return time.Duration(since)
+	}
+}

@@ -7,14 +7,16 @@ import "fmt"
 // invariant that does not hold.
 func (t *Table) Check() error {
 	c := checker{t: t}
-	for key, l := range t.locks {
-		c.lock(key, l)
+	for _, l := range t.locks.locks {
+		if l != nil {
+			c.lock(l.key, l)
+		}
 	}
-	for conn, a := range t.asks {
+	for conn, a := range t.asks.m {
 		c.asksOf(conn, a)
 	}
 	c.heaps()
-	c.that(len(t.acquires) == c.named, "no-leak: %d acquires indexed, %d wait", len(t.acquires), c.named)
+	c.that(len(t.acquires.m) == c.named, "no-leak: %d acquires indexed, %d wait", len(t.acquires.m), c.named)
 	c.that(c.asked == c.listed, "no-leak: %d asks by waiter, %d by connection", c.asked, c.listed)
 	return c.err
 }
@@ -22,7 +24,8 @@ func (t *Table) Check() error {
 type checker struct {
 	t   *Table
 	err error
-	// held, waiting, named, asked and listed count what was seen.
+	// These count what was seen: locks held, waiters with an end, acquires with
+	// a name, asks found by waiter and by connection.
 	held, timed, named, asked, listed int
 }
 
@@ -33,7 +36,7 @@ func (c *checker) that(ok bool, format string, args ...any) {
 }
 
 func (c *checker) lock(key string, l *lock) {
-	c.that(l.key == key, "no-leak: key %q stands under %q", l.key, key)
+	c.that(c.t.locks.find(l.bytes()) == l, "no-leak: key %q is not found", key)
 	if l.held() {
 		c.held++
 		c.that(c.t.leases.heap[l.place].item == l, "one-holder: lease of %q misplaced", key)
@@ -50,15 +53,21 @@ func (c *checker) lock(key string, l *lock) {
 func (c *checker) queue(key string, l *lock) {
 	q := l.queue
 	c.that(q.size() > 0, "no-leak: %q has an empty queue", key)
-	c.that(l.held() || q.first == nil, "no-stall: %q is free and a waiter is present", key)
+	c.that(l.held() || q.front() == nil, "no-stall: %q is free and a waiter is present", key)
 	present, arrival := 0, uint64(0)
 	for w := q.first; w != nil; w = w.next {
 		c.that(w.arrival > arrival, "fifo: %q is out of order", key)
-		c.that(!w.away() && w.asks != nil, "no-leak: a waiter for %q is present without a connection", key)
 		c.that(w.next != nil || q.last == w, "fifo: the last waiter for %q is not the last", key)
+		c.that(w.line == unplaced, "fifo: a waiter for %q stands in line twice", key)
 		arrival = w.arrival
 		present++
-		c.waiter(l, w)
+		c.present(l, w)
+	}
+	for i := range q.returned.heap {
+		w := q.returned.heap[i].item.waiter
+		c.that(w.line == int32(i), "fifo: a waiter for %q came back to the wrong place", key)
+		present++
+		c.present(l, w)
 	}
 	away := 0
 	for w := q.firstAway; w != nil; w = w.next {
@@ -66,14 +75,19 @@ func (c *checker) queue(key string, l *lock) {
 		away++
 		c.waiter(l, w)
 	}
-	c.that(present == q.present && away == q.absent, "no-leak: %q miscounts its waiters", key)
+	c.that(present == q.present() && away == q.absent, "no-leak: %q miscounts its waiters", key)
+}
+
+func (c *checker) present(l *lock, w *waiter) {
+	c.that(!w.away() && w.asks != nil, "no-leak: a waiter for %q is present without a connection", l.key)
+	c.waiter(l, w)
 }
 
 func (c *checker) waiter(l *lock, w *waiter) {
 	c.that(w.lock == l, "no-leak: a waiter in the wrong queue")
 	if repeatable(w.owner, w.tag) {
 		c.named++
-		c.that(c.t.acquires[acquireID{l, w.owner.Client, w.tag}] == w, "no-leak: an acquire is not found by its name")
+		c.that(c.t.acquires.m[acquireID{l, w.owner.Client, w.tag}] == w, "no-leak: an acquire is not found by its name")
 	}
 	if at := min(w.waitEnd, w.graceEnd); at != Never {
 		c.timed++

@@ -110,6 +110,7 @@ func (t *Table) repeatHeld(now Instant, l *lock, a *Acquire) {
 		l.lease = a.Lease
 		t.setLeaseEnd(l, end)
 	}
+	l.owner = a.Owner
 	t.emit(Effect{
 		Kind: Regranted, Conn: a.Conn, Tag: a.Tag, Owner: a.Owner, Acquire: a.Tag,
 		Key: l.bytes(), Token: l.token, Lease: t.leaseEnd(l).Until(now),
@@ -148,7 +149,7 @@ func (t *Table) granted(l *lock, conn Conn) Effect {
 func (t *Table) expire(now Instant, l *lock) {
 	present := 0
 	if l.queue != nil {
-		present = l.queue.present
+		present = l.queue.present()
 	}
 	t.emit(Effect{
 		Kind: Expired, Owner: l.owner, Acquire: l.tag, Key: l.bytes(), Token: l.token, Waiters: present,
@@ -176,11 +177,10 @@ func (t *Table) free(l *lock) {
 // freed it: no third request can come between. With nobody to give it to, the
 // lock rests.
 func (t *Table) pass(now Instant, l *lock) {
-	switch {
-	case l.queue == nil:
+	if l.queue == nil {
 		t.rest(l)
-	case l.queue.first != nil:
-		t.grantWaiter(now, l.queue.first)
+	} else if next := l.queue.front(); next != nil {
+		t.grantWaiter(now, next)
 	}
 }
 
@@ -202,31 +202,12 @@ func (t *Table) setLeaseEnd(l *lock, end Instant) {
 func (t *Table) addLock(key []byte) *lock {
 	l := t.spareLocks.get()
 	l.key, l.place = string(key), unplaced
-	t.locks[l.key] = l
-	t.mostLocks = max(t.mostLocks, len(t.locks))
+	t.locks.add(l)
 	return l
 }
 
 // forget drops an idle lock.
 func (t *Table) forget(l *lock) {
-	delete(t.locks, l.key)
+	t.locks.remove(l)
 	t.spareLocks.put(l)
-	t.shrinkLocks()
-}
-
-// minLocks is the size of the map of locks below which it is not worth making
-// a new one.
-const minLocks = 1024
-
-// shrinkLocks gives the map's memory back after a peak. An eighth keeps it O(1)
-// amortised.
-func (t *Table) shrinkLocks() {
-	if t.mostLocks < minLocks || len(t.locks) > t.mostLocks/8 {
-		return
-	}
-	smaller := make(map[string]*lock, len(t.locks))
-	for key, l := range t.locks {
-		smaller[key] = l
-	}
-	t.locks, t.mostLocks = smaller, len(smaller)
 }

@@ -5,43 +5,56 @@ import (
 	"slices"
 )
 
-// queue is those who wait for one key. The present ones are linked in the order
-// they arrived; those away are kept apart, so that passing them over costs
-// nothing however many they are.
+// queue is those who wait for one key. Those present and never away are linked
+// in the order they arrived: to add one and to grant to the first is O(1). Those
+// who came back stand in a heap by their arrival, for they come back in any
+// order and, after a failover, all at once. Those away are kept apart, so that
+// passing them over costs nothing.
 type queue struct {
 	first, last *waiter
-	present     int
+	linked      int
+
+	returned deadlines[returned]
 
 	firstAway *waiter
 	absent    int
 }
 
-func (q *queue) size() int { return q.present + q.absent }
+// returned is a waiter in the heap of those who came back, whose order is the
+// arrival: the heap's instants are all 0.
+type returned struct{ *waiter }
+
+func (r returned) setPlace(place int32) { r.line = place }
+
+// present counts those who can be granted the key.
+func (q *queue) present() int { return q.linked + len(q.returned.heap) }
+
+func (q *queue) size() int { return q.present() + q.absent }
+
+// front returns the first waiter present, or nil.
+func (q *queue) front() *waiter {
+	back := q.returned.first()
+	if back == nil || q.first != nil && q.first.arrival < back.seq {
+		return q.first
+	}
+	return back.item.waiter
+}
 
 // append adds a waiter that arrived after all others.
-func (q *queue) append(w *waiter) { q.insertAfter(q.last, w) }
-
-// insertAfter links w behind prev, or first for nil.
-func (q *queue) insertAfter(prev, w *waiter) {
-	next := q.first
-	if prev != nil {
-		next = prev.next
-		prev.next = w
+func (q *queue) append(w *waiter) {
+	w.prev, w.next = q.last, nil
+	if q.last != nil {
+		q.last.next = w
 	} else {
 		q.first = w
 	}
-	if next != nil {
-		next.prev = w
-	} else {
-		q.last = w
-	}
-	w.prev, w.next = prev, next
-	q.present++
+	q.last = w
+	q.linked++
 }
 
 // goAway moves a present waiter to those away. The caller sets its grace.
 func (q *queue) goAway(w *waiter) {
-	q.unlinkPresent(w)
+	q.removePresent(w)
 	q.addAway(w)
 }
 
@@ -54,54 +67,34 @@ func (q *queue) addAway(w *waiter) {
 	q.absent++
 }
 
-// comeBack moves a waiter that is away back to its place in line. It looks from
-// the front: who was away is among the oldest.
+// comeBack moves a waiter that is away back to its place in line.
 func (q *queue) comeBack(w *waiter) {
-	q.unlinkAway(w)
+	q.removeAway(w)
 	w.graceEnd = Never
-	var prev *waiter
-	for next := q.first; next != nil && next.arrival < w.arrival; next = next.next {
-		prev = next
-	}
-	q.insertAfter(prev, w)
-}
-
-// each calls f for every waiter, present or away, in the order of arrival.
-func (q *queue) each(f func(*waiter)) {
-	away := make([]*waiter, 0, q.absent)
-	for w := q.firstAway; w != nil; w = w.next {
-		away = append(away, w)
-	}
-	slices.SortFunc(away, func(a, b *waiter) int { return cmp.Compare(a.arrival, b.arrival) })
-	for w := q.first; w != nil; w = w.next {
-		for len(away) > 0 && away[0].arrival < w.arrival {
-			f(away[0])
-			away = away[1:]
-		}
-		f(w)
-	}
-	for _, w := range away {
-		f(w)
-	}
+	q.returned.set(returned{w}, unplaced, 0, w.arrival)
 }
 
 func (q *queue) remove(w *waiter) {
 	if w.away() {
-		q.unlinkAway(w)
+		q.removeAway(w)
 	} else {
-		q.unlinkPresent(w)
+		q.removePresent(w)
 	}
 }
 
-func (q *queue) unlinkPresent(w *waiter) {
+func (q *queue) removePresent(w *waiter) {
+	if w.line != unplaced {
+		q.returned.remove(w.line)
+		return
+	}
 	if q.last == w {
 		q.last = w.prev
 	}
 	w.unlink(&q.first)
-	q.present--
+	q.linked--
 }
 
-func (q *queue) unlinkAway(w *waiter) {
+func (q *queue) removeAway(w *waiter) {
 	w.unlink(&q.firstAway)
 	q.absent--
 }
@@ -116,4 +109,20 @@ func (w *waiter) unlink(first **waiter) {
 		w.next.prev = w.prev
 	}
 	w.prev, w.next = nil, nil
+}
+
+// inOrder returns every waiter, present or away, in the order of arrival.
+func (q *queue) inOrder() []*waiter {
+	all := make([]*waiter, 0, q.size())
+	for w := q.first; w != nil; w = w.next {
+		all = append(all, w)
+	}
+	for _, back := range q.returned.heap {
+		all = append(all, back.item.waiter)
+	}
+	for w := q.firstAway; w != nil; w = w.next {
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.arrival, b.arrival) })
+	return all
 }

@@ -37,45 +37,58 @@ func (w *Waiting) Survives() bool { return repeatable(w.Owner, w.Tag) }
 // Errors of taking up a snapshot.
 var (
 	ErrHeldTwice   = errors.New("lockcore: a key is held twice")
-	ErrWaitsTwice  = errors.New("lockcore: an acquire waits twice")
+	ErrWaitsTwice  = errors.New("lockcore: an acquire waits twice, or waits and holds")
 	ErrBadSnapshot = errors.New("lockcore: a value out of range")
 )
 
 // Snapshot hands out every held lock and every waiting acquire: those of one
 // key together, the holder first, then the queue in the order of arrival. It
-// changes nothing, so what is due does not fire. Keys must not be changed.
+// changes nothing, so what is due does not fire. Keys must not be changed. The
+// order of the keys depends on nothing but what the table was told.
 func (t *Table) Snapshot(now Instant, held func(*Held), waiting func(*Waiting)) {
-	for _, l := range t.locks {
-		if l.held() {
-			held(&Held{
-				Key: l.bytes(), Token: l.token, Owner: l.owner, Tag: l.tag,
-				Lease: l.lease, Left: t.leaseEnd(l).Until(now), Age: time.Duration(now - l.granted),
-			})
-		}
-		if l.queue != nil {
-			l.queue.each(func(w *waiter) {
-				waiting(&Waiting{
-					Key: l.bytes(), Owner: w.owner, Tag: w.tag, Lease: w.lease,
-					Left: w.waitEnd.Until(now), Age: time.Duration(now - w.queued), Away: w.away(),
-				})
-			})
+	for i := range t.leases.heap {
+		l := t.leases.heap[i].item
+		held(&Held{
+			Key: l.bytes(), Token: l.token, Owner: l.owner, Tag: l.tag,
+			Lease: l.lease, Left: t.leaseEnd(l).Until(now), Age: now.Since(l.granted),
+		})
+		l.snapshotQueue(now, waiting)
+	}
+	// Whoever waits for a free key is away, and so has an end on the clock.
+	for i := range t.waits.heap {
+		if w := t.waits.heap[i].item; !w.lock.held() && w.lock.queue.firstAway == w {
+			w.lock.snapshotQueue(now, waiting)
 		}
 	}
 }
 
-// RestoreHeld takes up a held lock. The table counts it against no quota: what
-// was granted once is not refused later.
+func (l *lock) snapshotQueue(now Instant, waiting func(*Waiting)) {
+	if l.queue == nil {
+		return
+	}
+	for _, w := range l.queue.inOrder() {
+		waiting(&Waiting{
+			Key: l.bytes(), Owner: w.owner, Tag: w.tag, Lease: w.lease,
+			Left: w.waitEnd.Until(now), Age: now.Since(w.queued), Away: w.away(),
+		})
+	}
+}
+
+// RestoreHeld takes up a held lock, past the quota if need be: what was granted
+// once is not refused later.
 func (t *Table) RestoreHeld(now Instant, h *Held) error {
 	if h.Token == 0 || h.Owner == nil || h.Lease <= 0 || h.Left < 0 || h.Age < 0 {
 		return ErrBadSnapshot
 	}
-	l := t.locks[string(h.Key)]
+	l := t.locks.find(h.Key)
 	switch {
 	case l == nil:
 		l = t.addLock(h.Key)
 		t.quota.Force()
 	case l.held():
 		return ErrHeldTwice
+	case t.sameWaiting(l, h.Owner, h.Tag) != nil:
+		return ErrWaitsTwice
 	case l.queue == nil:
 		t.idle.remove(l)
 		t.quota.Force()
@@ -92,12 +105,12 @@ func (t *Table) RestoreWaiting(now Instant, w *Waiting) error {
 	if w.Owner == nil || !w.Survives() || w.Lease <= 0 || w.Left < 0 || w.Age < 0 {
 		return ErrBadSnapshot
 	}
-	l := t.locks[string(w.Key)]
+	l := t.locks.find(w.Key)
 	switch {
 	case l == nil:
 		l = t.addLock(w.Key)
 		t.quota.Force()
-	case t.sameWaiting(l, w.Owner, w.Tag) != nil:
+	case t.sameWaiting(l, w.Owner, w.Tag) != nil, l.held() && l.sameHolder(w.Owner, w.Tag):
 		return ErrWaitsTwice
 	case !l.held() && l.queue == nil:
 		t.idle.remove(l)

@@ -145,7 +145,7 @@ func TestValuesOutOfRangeAreNotRestored(t *testing.T) {
 		}
 	}
 	check(t, table)
-	if len(table.locks) != 0 || quota.used != 0 {
+	if table.locks.count != 0 || quota.used != 0 {
 		t.Error("something was kept of what was refused")
 	}
 }

@@ -38,10 +38,7 @@ type Table struct {
 	limits Limits
 
 	// locks holds every key that is held or waited for, and the idle ones.
-	locks map[string]*lock
-	// mostLocks is the greatest size of the map since it was made. A Go map
-	// never shrinks; the table makes a new one when most of it is empty.
-	mostLocks int
+	locks index
 
 	leases deadlines[*lock]
 	waits  deadlines[*waiter]
@@ -51,10 +48,10 @@ type Table struct {
 	arrivals uint64
 
 	// acquires finds a waiting acquire that is repeated or cancelled.
-	acquires map[acquireID]*waiter
+	acquires shrinking[acquireID, *waiter]
 	// asks finds the acquires that wait for an answer on a connection: the
 	// first of a list.
-	asks map[Conn]*ask
+	asks shrinking[Conn, *ask]
 
 	idle idleRing
 
@@ -75,9 +72,9 @@ func NewTable(tokens Tokens, quota Quota, limits Limits) *Table {
 		tokens:   tokens,
 		quota:    quota,
 		limits:   limits,
-		locks:    make(map[string]*lock),
-		acquires: make(map[acquireID]*waiter),
-		asks:     make(map[Conn]*ask),
+		locks:    newIndex(),
+		acquires: newShrinking[acquireID, *waiter](),
+		asks:     newShrinking[Conn, *ask](),
 	}
 }
 
@@ -106,7 +103,7 @@ func (t *Table) Tick(now Instant) []Effect {
 // known, timed out, or refused.
 func (t *Table) Acquire(now Instant, a *Acquire) []Effect {
 	t.begin(now)
-	l := t.locks[string(a.Key)]
+	l := t.locks.find(a.Key)
 	if l == nil {
 		t.acquireNew(now, a)
 	} else if w := t.sameWaiting(l, a.Owner, a.Tag); w != nil {
@@ -124,7 +121,7 @@ func (t *Table) Acquire(now Instant, a *Acquire) []Effect {
 // Release frees the key and passes it on.
 func (t *Table) Release(now Instant, r *Release) []Effect {
 	t.begin(now)
-	l := t.locks[string(r.Key)]
+	l := t.locks.find(r.Key)
 	if why := l.refusal(r.Token); why != 0 {
 		t.emit(Effect{Kind: Refused, Op: OpRelease, Refusal: why, Conn: r.Conn, Tag: r.Tag, Key: r.Key, Token: r.Token})
 		return t.effects
@@ -136,7 +133,7 @@ func (t *Table) Release(now Instant, r *Release) []Effect {
 // Keep moves the end of the lease to k.Lease from now.
 func (t *Table) Keep(now Instant, k *Keep) []Effect {
 	t.begin(now)
-	l := t.locks[string(k.Key)]
+	l := t.locks.find(k.Key)
 	if why := l.refusal(k.Token); why != 0 {
 		t.emit(Effect{Kind: Refused, Op: OpKeep, Refusal: why, Conn: k.Conn, Tag: k.Tag, Key: k.Key, Token: k.Token})
 		return t.effects
@@ -150,7 +147,7 @@ func (t *Table) Keep(now Instant, k *Keep) []Effect {
 // Cancel makes sure that the acquire of the target tag neither waits nor holds.
 func (t *Table) Cancel(now Instant, c *Cancel) []Effect {
 	t.begin(now)
-	if l := t.locks[string(c.Key)]; l != nil {
+	if l := t.locks.find(c.Key); l != nil {
 		if w := t.sameWaiting(l, c.Owner, c.Target); w != nil {
 			t.emit(Effect{Kind: Withdrawn, Owner: w.owner, Acquire: w.tag, Key: l.bytes()})
 			t.unqueue(w)
@@ -167,7 +164,7 @@ func (t *Table) Cancel(now Instant, c *Cancel) []Effect {
 func (t *Table) Query(now Instant, q *Query) []Effect {
 	t.begin(now)
 	e := Effect{Kind: Queried, Conn: q.Conn, Tag: q.Tag, Key: q.Key}
-	if l := t.locks[string(q.Key)]; l != nil {
+	if l := t.locks.find(q.Key); l != nil {
 		e.Waiters = l.waiters()
 		if l.held() {
 			e.Token = l.token
@@ -183,7 +180,7 @@ func (t *Table) Query(now Instant, q *Query) []Effect {
 // and ends if it cannot. Holders lose nothing.
 func (t *Table) Disconnect(now Instant, conn Conn) []Effect {
 	t.begin(now)
-	for a := t.asks[conn]; a != nil; a = t.asks[conn] {
+	for a := t.asks.m[conn]; a != nil; a = t.asks.m[conn] {
 		w := a.waiter
 		t.dropAsk(a)
 		if w.asks == nil {
@@ -222,4 +219,4 @@ func (t *Table) nextSet() uint64 {
 }
 
 // Waits reports whether an acquire waits for its answer on the connection.
-func (t *Table) Waits(conn Conn) bool { return t.asks[conn] != nil }
+func (t *Table) Waits(conn Conn) bool { return t.asks.m[conn] != nil }

@@ -7,27 +7,46 @@ import (
 )
 
 // manyKeys is far above every size below which memory is not given back.
-const manyKeys = 16 * minLocks
+const manyKeys = 16 * minShrinking
 
-func TestTheMapOfKeysGivesItsMemoryBackAfterAPeak(t *testing.T) {
+func TestATableGivesItsMemoryBackAfterAPeak(t *testing.T) {
 	t.Parallel()
 	table, quota := newRoomy()
 	l := dial("ann", "ann")
 	for i := range manyKeys {
 		table.Acquire(0, &Acquire{Conn: l, Owner: l.owner, Lease: time.Duration(i + 1), Key: numbered(i)})
 	}
-	if table.mostLocks != manyKeys {
-		t.Fatalf("the peak is noted as %d", table.mostLocks)
+	if len(table.locks.locks) < manyKeys {
+		t.Fatalf("%d slots for %d keys", len(table.locks.locks), manyKeys)
 	}
 	for i := range manyKeys {
 		table.Tick(Instant(i + 1))
 	}
 	check(t, table)
-	if len(table.locks) != idleSlots || table.mostLocks > max(minLocks, 8*idleSlots) {
-		t.Errorf("a map of %d keys is as great as one of %d", len(table.locks), table.mostLocks)
+	if table.locks.count != idleSlots || len(table.locks.locks) > 4*idleSlots {
+		t.Errorf("an index of %d keys has %d slots", table.locks.count, len(table.locks.locks))
 	}
 	if quota.used != 0 || cap(table.leases.heap) > 2*minHeap {
 		t.Errorf("%d keys counted, room for %d leases", quota.used, cap(table.leases.heap))
+	}
+}
+
+func TestATableForgetsWhoWaited(t *testing.T) {
+	t.Parallel()
+	table, _ := newRoomy()
+	holder := dial("ann", "ann")
+	table.Acquire(0, holder.acquire("k", 1, time.Hour, 0))
+	for i := range manyKeys {
+		w := dial("bob", "bob")
+		table.Acquire(0, w.acquire("k", uint64(i+1), time.Hour, time.Duration(i+1)))
+	}
+	for i := range manyKeys {
+		table.Tick(Instant(i + 1))
+	}
+	check(t, table)
+	if table.acquires.most > minShrinking || table.asks.most > minShrinking {
+		t.Errorf("nobody waits, and there is room for %d acquires on %d connections",
+			table.acquires.most, table.asks.most)
 	}
 }
 
@@ -119,5 +138,5 @@ func TestTheGrantOfAHeldKeyIsAPanic(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	table.hold(0, table.locks["k"], ann.owner, 2, 10)
+	table.hold(0, table.locks.find([]byte("k")), ann.owner, 2, 10)
 }

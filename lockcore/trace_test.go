@@ -111,7 +111,10 @@ func (r *trace) effect(e *Effect) {
 			r.answers(e)
 		}
 	case Regranted:
-		r.that(r.holders[string(e.Key)].Token == e.Token, "one-holder: %s was granted again to another", e.Key)
+		holder := r.holders[string(e.Key)]
+		r.that(holder.Token == e.Token, "one-holder: %s was granted again to another", e.Key)
+		holder.Owner = e.Owner
+		r.holders[string(e.Key)] = holder
 		r.ends(e)
 		r.answers(e)
 	case Released, Expired:

@@ -61,6 +61,7 @@ func (w *twin) waitAnew(now Instant, waiter *twinAcquire, a *Acquire) {
 }
 
 func (w *twin) grantAnew(now Instant, holder *twinAcquire, a *Acquire) {
+	holder.owner = a.Owner
 	if end := after(now, a.Lease); end > holder.end {
 		holder.lease = a.Lease
 		w.setDeadline(holder, end)

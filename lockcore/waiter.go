@@ -20,9 +20,10 @@ type waiter struct {
 	// asks are the connections to answer, the first usually the only one.
 	asks   *ask
 	oneAsk ask
-	// prev and next link the queue's list that it is in: present or away.
+	// prev and next link the queue's list that it is in, if it is in one.
 	prev, next *waiter
-	place      int32
+	// place is where it stands in Table.waits, line where in queue.returned.
+	place, line int32
 }
 
 func (w *waiter) setPlace(place int32) { w.place = place }
@@ -51,7 +52,7 @@ func (t *Table) sameWaiting(l *lock, owner *Owner, tag uint64) *waiter {
 	if l.queue == nil || !repeatable(owner, tag) {
 		return nil
 	}
-	return t.acquires[acquireID{l, owner.Client, tag}]
+	return t.acquires.m[acquireID{l, owner.Client, tag}]
 }
 
 // enqueue puts a new acquire at the end of the queue.
@@ -69,12 +70,12 @@ func (t *Table) addWaiter(now Instant, l *lock, owner *Owner, tag uint64) *waite
 	w.lock, w.owner, w.tag = l, owner, tag
 	w.arrival, w.queued = t.arrivals, now
 	w.waitEnd, w.graceEnd = Never, Never
-	w.place = unplaced
+	w.place, w.line = unplaced, unplaced
 	if l.queue == nil {
 		l.queue = t.spareQueues.get()
 	}
 	if repeatable(owner, tag) {
-		t.acquires[acquireID{l, owner.Client, tag}] = w
+		t.acquires.set(acquireID{l, owner.Client, tag}, w)
 	}
 	return w
 }
@@ -184,7 +185,7 @@ func (t *Table) unqueue(w *waiter) {
 		t.waits.remove(w.place)
 	}
 	if repeatable(w.owner, w.tag) {
-		delete(t.acquires, acquireID{l, w.owner.Client, w.tag})
+		t.acquires.remove(acquireID{l, w.owner.Client, w.tag})
 	}
 	l.queue.remove(w)
 	t.spareWaiters.put(w)
@@ -218,12 +219,12 @@ func (t *Table) addAsk(w *waiter, conn Conn) {
 	if w.oneAsk.conn != nil {
 		a = new(ask)
 	}
-	*a = ask{conn: conn, waiter: w, nextOfWaiter: w.asks, nextOfConn: t.asks[conn]}
+	*a = ask{conn: conn, waiter: w, nextOfWaiter: w.asks, nextOfConn: t.asks.m[conn]}
 	w.asks = a
 	if a.nextOfConn != nil {
 		a.nextOfConn.prevOfConn = a
 	}
-	t.asks[conn] = a
+	t.asks.set(conn, a)
 }
 
 // dropAsk unlinks an ask from its waiter and its connection.
@@ -241,9 +242,9 @@ func (t *Table) dropAsk(a *ask) {
 	case a.prevOfConn != nil:
 		a.prevOfConn.nextOfConn = a.nextOfConn
 	case a.nextOfConn != nil:
-		t.asks[a.conn] = a.nextOfConn
+		t.asks.set(a.conn, a.nextOfConn)
 	default:
-		delete(t.asks, a.conn)
+		t.asks.remove(a.conn)
 	}
 	*a = ask{}
 }
