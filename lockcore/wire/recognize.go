@@ -3,79 +3,95 @@ package wire
 import "bytes"
 
 // Recognize says whether the first bytes of a connection are this protocol's: a
-// request, or the beginning of a link between nodes. As long as certain is
-// false, more bytes are needed to tell.
+// request, or PEER, the beginning of a link between nodes. As long as certain is
+// false, more bytes are needed to tell; 24 always suffice, usually three do.
 //
-// TLS starts with another byte, and methods of HTTP with two letters, so one
-// port can serve them and locks.
+// TLS starts with a byte that is no op; the methods of HTTP, and the words that
+// other protocols begin with, have a second letter where an op has a space, a #
+// or the end of the line. So one port can serve them and locks. A match does not
+// mean that the whole line can be read.
 func Recognize(prefix []byte) (match, certain bool) {
-	if len(prefix) == 0 {
-		return false, false
-	}
-	if !isOp(prefix[0]) {
-		return false, true
-	}
-	if peer := min(len(prefix), len(PeerPrefix)); peer > 1 && string(prefix[:peer]) == PeerPrefix[:peer] {
-		return peer == len(PeerPrefix), peer == len(PeerPrefix)
-	}
-	op, rest := Op(prefix[0]), prefix[1:]
-	rest, certain = skipTag(rest)
-	if len(rest) == 0 {
-		return false, certain
-	}
-	if op == OpPing {
-		return recognizeEnd(rest)
-	}
-	if rest[0] != ' ' {
-		return false, true
-	}
-	return recognizeField(op, rest[1:])
+	v := recognize(prefix)
+	return v == yes, v != unsure
 }
 
-// skipTag skips # and digits. An empty rest is what it is because more bytes are
-// needed, or, if certain, because this is no tag.
-func skipTag(rest []byte) (after []byte, certain bool) {
-	if len(rest) == 0 || rest[0] != '#' {
-		return rest, false
+// verdict is what can be told so far.
+type verdict byte
+
+const (
+	unsure verdict = iota
+	no
+	yes
+)
+
+func recognize(prefix []byte) verdict {
+	switch {
+	case len(prefix) == 0:
+		return unsure
+	case !isOp(prefix[0]):
+		return no
+	case len(prefix) == 1:
+		return unsure
+	case prefix[1] == '#':
+		return recognizeTag(Op(prefix[0]), prefix[2:])
+	case prefix[1] == PeerPrefix[1]:
+		return recognizeWord(prefix, PeerPrefix)
+	default:
+		return recognizeRest(Op(prefix[0]), prefix[1:])
 	}
-	const mostDigits = 20
-	digits := 1
+}
+
+// recognizeTag looks at the digits and at what follows them.
+func recognizeTag(op Op, rest []byte) verdict {
+	digits := 0
 	for digits < len(rest) && isDigit(rest[digits]) {
 		digits++
 	}
-	if digits > mostDigits+1 || digits < len(rest) && digits == 1 {
-		return nil, true
-	}
-	return rest[digits:], false
-}
-
-// recognizeEnd looks for the end of a line.
-func recognizeEnd(rest []byte) (match, certain bool) {
-	end := []byte("\r\n")
-	if rest[0] == '\n' || bytes.HasPrefix(rest, end) {
-		return true, true
-	}
-	return false, !bytes.HasPrefix(end, rest)
-}
-
-// recognizeField looks at the first byte of the first field.
-func recognizeField(op Op, field []byte) (match, certain bool) {
 	switch {
-	case len(field) == 0:
-		return false, false
-	case op == OpQuery:
-		return true, true
-	case op == OpHello:
-		return recognizeHello(field)
+	case digits > maxDigits, digits > 0 && rest[0] == '0':
+		return no
+	case digits == len(rest):
+		return unsure
+	case digits == 0:
+		return no
 	default:
-		return isDigit(field[0]), true
+		return recognizeRest(op, rest[digits:])
 	}
 }
 
-// recognizeHello wants as much of a client id as no other protocol has there.
-func recognizeHello(field []byte) (match, certain bool) {
-	if len(field) < MinClientID {
-		return false, bytes.IndexAny(field, " /:\r\n") >= 0
+// recognizeRest looks at what follows the op and its tag, at least one byte.
+func recognizeRest(op Op, rest []byte) verdict {
+	switch {
+	case op == OpPing:
+		return recognizeEnd(rest)
+	case rest[0] != ' ':
+		return no
+	case op == OpQuery: // anything can be a key
+		return yes
+	case len(rest) == 1:
+		return unsure
+	case isDigit(rest[1]), op == OpHello && isClientByte(rest[1]):
+		return yes
+	default:
+		return no
 	}
-	return isClientID(field[:MinClientID]), true
+}
+
+func recognizeEnd(rest []byte) verdict {
+	if rest[0] == '\n' {
+		return yes
+	}
+	return recognizeWord(rest, "\r\n")
+}
+
+// recognizeWord compares with the only word that may stand here.
+func recognizeWord(seen []byte, word string) verdict {
+	switch {
+	case bytes.HasPrefix(seen, []byte(word)):
+		return yes
+	case len(seen) < len(word) && string(seen) == word[:len(seen)]:
+		return unsure
+	default:
+		return no
+	}
 }

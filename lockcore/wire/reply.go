@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"bytes"
-	"errors"
-	"time"
-)
+import "time"
 
 // Kind is what a reply is: its first letter.
 type Kind byte
@@ -53,7 +49,7 @@ type Reply struct {
 	Op Op
 	// Token in A, R, K and Q; in Q 0 if the key is free.
 	Token uint64
-	// Left of the lease, in Q.
+	// Left of the lease, in Q. It is written rounded up to the millisecond.
 	Left time.Duration
 	// Waiters in Q.
 	Waiters int
@@ -73,11 +69,15 @@ type Reply struct {
 	Code Code
 	// Text in E for a line that was malformed.
 	Text []byte
-	// Key is the last field of what answers a request about one.
+	// Key is the last field of what answers a request about one. H, X and P are
+	// about none: in M and E that name them a - is written in its place.
 	Key []byte
 }
 
-// AppendReply appends the reply as a line with its LF.
+// AppendReply appends the reply as a line with its LF. Nothing is checked: the
+// caller answers for fields without space or LF, and for a key that came out of
+// ParseRequest. Then the line is at most MaxLine bytes long, but in M only with
+// an address of 3,000 bytes or less.
 func AppendReply(dst []byte, r *Reply) []byte {
 	dst = appendHead(dst, byte(r.Kind), r.Tag)
 	switch r.Kind {
@@ -93,8 +93,7 @@ func AppendReply(dst []byte, r *Reply) []byte {
 	default:
 		return appendOther(dst, r)
 	}
-	dst = append(append(dst, ' '), r.Key...)
-	return append(dst, '\n')
+	return appendLast(dst, r.Key)
 }
 
 // appendOther appends what does not simply end in the key.
@@ -108,201 +107,37 @@ func appendOther(dst []byte, r *Reply) []byte {
 		dst = append(append(dst, ' '), r.Active...)
 		dst = appendNumber(dst, r.Generation)
 	case KindMoved:
-		dst = append(append(dst, ' '), r.Addr...)
-		if r.Op == 0 {
-			dst = appendNumber(dst, r.Generation)
-		} else {
-			dst = appendAnswered(dst, r)
-		}
+		return appendMoved(dst, r)
 	case KindError:
-		if r.Op == 0 {
-			dst = append(append(dst, " malformed "...), r.Text...)
-		} else {
-			dst = appendAnswered(dst, r)
-		}
+		return appendError(dst, r)
 	}
 	return append(dst, '\n')
 }
 
-// appendAnswered appends which request a refusal or redirection answers.
-func appendAnswered(dst []byte, r *Reply) []byte {
-	dst = append(dst, ' ', byte(r.Op))
-	if r.Kind == KindError {
-		dst = append(append(dst, ' '), r.Code...)
+func appendMoved(dst []byte, r *Reply) []byte {
+	dst = append(append(dst, ' '), r.Addr...)
+	if r.Op == 0 {
+		return append(appendNumber(dst, r.Generation), '\n')
 	}
+	return appendAnswered(append(dst, ' ', byte(r.Op)), r)
+}
+
+func appendError(dst []byte, r *Reply) []byte {
+	if r.Op == 0 {
+		return appendLast(append(dst, " malformed"...), r.Text)
+	}
+	dst = append(dst, ' ', byte(r.Op), ' ')
+	return appendAnswered(append(dst, r.Code...), r)
+}
+
+// appendAnswered appends what else names the request that a refusal or a
+// redirection answers.
+func appendAnswered(dst []byte, r *Reply) []byte {
 	if r.Op == OpCancel {
 		dst = appendNumber(dst, r.Target)
 	}
-	dst = append(dst, ' ')
-	switch r.Op {
-	case OpHello, OpGiveUp, OpPing:
-		return append(dst, '-')
-	default:
-		return append(dst, r.Key...)
+	if !r.Op.hasKey() {
+		return append(dst, " -\n"...)
 	}
-}
-
-// errReply is about a line that is no reply of this protocol.
-var errReply = errors.New("not a reply of the lock protocol")
-
-// ParseReply reads one line, without its LF; one CR at its end is dropped. The
-// slices alias the line, but for Code. An error means that the line cannot be
-// read, nor what follows it be trusted.
-func ParseReply(line []byte, r *Reply) error {
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	*r = Reply{}
-	s := scanner{rest: line}
-	if !s.replyHead(r) || !s.replyBody(r) {
-		return errReply
-	}
-	return nil
-}
-
-// replyHead reads the kind and the tag.
-func (s *scanner) replyHead(r *Reply) bool {
-	if len(s.rest) == 0 {
-		return false
-	}
-	r.Kind = Kind(s.rest[0])
-	s.rest = s.rest[1:]
-	switch {
-	case len(s.rest) == 0:
-		return true
-	case s.rest[0] == ' ':
-		s.rest, s.spaced = s.rest[1:], true
-		return true
-	case s.rest[0] != '#':
-		return false
-	}
-	s.rest = s.rest[1:]
-	var ok bool
-	r.Tag, ok = s.number()
-	return ok && r.Tag != 0
-}
-
-func (s *scanner) replyBody(r *Reply) bool {
-	ok := true
-	switch r.Kind {
-	case KindGranted, KindReleased, KindKept:
-		r.Token, ok = s.spacedNumber()
-	case KindCancelled:
-		r.Target, ok = s.spacedNumber()
-	case KindQueried:
-		ok = s.queried(r)
-	case KindTimeout:
-	case KindPong:
-		return !s.spaced && len(s.rest) == 0
-	case KindGaveUp:
-		r.N, ok = s.spacedNumber()
-		return ok && !s.spaced
-	case KindHello:
-		return s.helloReply(r)
-	case KindMoved:
-		return s.moved(r)
-	case KindError:
-		return s.errorReply(r)
-	default:
-		return false
-	}
-	return ok && s.replyKey(r)
-}
-
-func (s *scanner) replyKey(r *Reply) bool {
-	r.Key = s.rest
-	return s.spaced && len(r.Key) > 0
-}
-
-func (s *scanner) queried(r *Reply) bool {
-	var ok bool
-	if r.Token, ok = s.spacedNumber(); !ok {
-		return false
-	}
-	left, ok := s.field()
-	if r.Left = parseTime(left); !ok || r.Left < 0 {
-		return false
-	}
-	waiters, ok := s.spacedNumber()
-	r.Waiters = int(waiters)
-	return ok && r.Waiters >= 0
-}
-
-func (s *scanner) helloReply(r *Reply) bool {
-	spoken, ok1 := s.field()
-	role, ok2 := s.field()
-	active, ok3 := s.field()
-	generation, ok4 := s.spacedNumber()
-	switch string(role) {
-	case "active":
-		r.Role = RoleActive
-	case "standby":
-		r.Role = RoleStandby
-	default:
-		return false
-	}
-	r.Active, r.Generation = active, generation
-	return ok1 && ok2 && ok3 && ok4 && !s.spaced && string(spoken) == version
-}
-
-func (s *scanner) moved(r *Reply) bool {
-	var ok bool
-	if r.Addr, ok = s.field(); !ok || len(s.rest) == 0 {
-		return false
-	}
-	if isDigit(s.rest[0]) {
-		r.Generation, ok = s.spacedNumber()
-		return ok && !s.spaced
-	}
-	return s.answeredOp(r) && s.answeredKey(r)
-}
-
-func (s *scanner) errorReply(r *Reply) bool {
-	const malformed = "malformed "
-	if s.spaced && bytes.HasPrefix(s.rest, []byte(malformed)) {
-		r.Text = s.rest[len(malformed):]
-		return true
-	}
-	if !s.answeredOp(r) {
-		return false
-	}
-	code, ok := s.field()
-	r.Code = codeOf(code)
-	return ok && s.answeredKey(r)
-}
-
-func (s *scanner) answeredOp(r *Reply) bool {
-	op, ok := s.field()
-	if !ok || len(op) != 1 || !isOp(op[0]) {
-		return false
-	}
-	r.Op = Op(op[0])
-	return true
-}
-
-func (s *scanner) answeredKey(r *Reply) bool {
-	if r.Op == OpCancel {
-		var ok bool
-		if r.Target, ok = s.spacedNumber(); !ok {
-			return false
-		}
-	}
-	r.Key = s.rest
-	if r.Op == OpHello || r.Op == OpGiveUp || r.Op == OpPing {
-		r.Key = nil
-	}
-	return s.spaced
-}
-
-// codeOf spares an allocation for the codes that are known.
-func codeOf(code []byte) Code {
-	for _, known := range [...]Code{
-		CodeNotHeld, CodeTaken, CodeBadLease, CodeBadWait, CodeBadKey, CodeNeedHello,
-		CodeClientInUse, CodeTooManyKeys, CodeTooManyWaiters, CodeNotReady, CodeDenied,
-	} {
-		if string(code) == string(known) {
-			return known
-		}
-	}
-	return Code(code)
+	return appendLast(dst, r.Key)
 }

@@ -32,16 +32,28 @@ type Request struct {
 //
 // The error is nil; or a [Code]: the request was read but must be refused, and
 // Op, Tag, Target and Key are set so that the refusal can name it; or a
-// [Malformed]: the line cannot be read, nor what follows it be trusted.
+// [Malformed]: the line cannot be read, nor what follows it be trusted, and r
+// holds nothing of use. Of several faults the first of these is named: a
+// malformed line, then bad-key, bad-lease, bad-wait.
+//
+// That the line is not longer than MaxLine is for its reader to see to.
 func ParseRequest(line []byte, r *Request) error {
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
 	*r = Request{}
-	s := scanner{rest: line}
-	if err := s.head(r); err != nil {
-		return err
+	s := scan(line)
+	if len(s.rest) == 0 || !isOp(s.rest[0]) {
+		return wantOp
 	}
+	r.Op = Op(s.rest[0])
+	tag, wrong := s.head()
+	if wrong != "" {
+		return wrong
+	}
+	r.Tag = tag
+	return s.fields(r)
+}
+
+// fields reads what follows the op and its tag.
+func (s *scanner) fields(r *Request) error {
 	switch r.Op {
 	case OpAcquire:
 		return s.acquire(r)
@@ -74,48 +86,8 @@ const (
 	wantHello   Malformed = "expected H <client-id> <n>, the id 16 to 64 of A-Z a-z 0-9 . _ -, n from 1"
 	wantGiveUp  Malformed = "expected X <n>, n from 1"
 	wantPing    Malformed = "expected P and nothing more"
-	keyTooLong  Malformed = "key longer than 1024 bytes"
+	keyTooLong  Malformed = "key too long"
 )
-
-// scanner reads the fields of a line from the left.
-type scanner struct {
-	rest []byte
-	// spaced: the field read last ended in a space, so another one follows.
-	spaced bool
-}
-
-// head reads the op and its tag.
-func (s *scanner) head(r *Request) error {
-	if len(s.rest) == 0 || !isOp(s.rest[0]) {
-		return wantOp
-	}
-	r.Op = Op(s.rest[0])
-	s.rest = s.rest[1:]
-	switch {
-	case len(s.rest) == 0:
-		return nil
-	case s.rest[0] == ' ':
-		s.rest, s.spaced = s.rest[1:], true
-		return nil
-	case s.rest[0] != '#':
-		return wantOp
-	}
-	s.rest = s.rest[1:]
-	tag, ok := s.number()
-	if !ok || tag == 0 {
-		return wantTag
-	}
-	r.Tag = tag
-	return nil
-}
-
-func isOp(b byte) bool {
-	switch Op(b) {
-	case OpHello, OpGiveUp, OpAcquire, OpRelease, OpKeep, OpCancel, OpQuery, OpPing:
-		return true
-	}
-	return false
-}
 
 func (s *scanner) acquire(r *Request) error {
 	lease, ok1 := s.field()
@@ -126,7 +98,7 @@ func (s *scanner) acquire(r *Request) error {
 	if r.Lease = parseTime(lease); r.Lease < time.Millisecond {
 		return CodeBadLease
 	}
-	if r.Wait = parseWait(wait); r.Wait < 0 {
+	if r.Wait = parseWait(wait); r.Wait == invalid {
 		return CodeBadWait
 	}
 	return nil
@@ -161,8 +133,8 @@ func (s *scanner) query(r *Request) error { return s.key(r, true, wantQuery) }
 
 func (s *scanner) hello(r *Request) error {
 	id, ok1 := s.field()
-	n, ok2 := s.spacedNumber()
-	if !ok1 || !ok2 || n == 0 || s.spaced || !isClientID(id) {
+	n, ok2 := s.lastNumber()
+	if !ok1 || !ok2 || n == 0 || !isClientID(id) {
 		return wantHello
 	}
 	r.Client, r.N = id, n
@@ -170,8 +142,8 @@ func (s *scanner) hello(r *Request) error {
 }
 
 func (s *scanner) giveUp(r *Request) error {
-	n, ok := s.spacedNumber()
-	if !ok || n == 0 || s.spaced {
+	n, ok := s.lastNumber()
+	if !ok || n == 0 {
 		return wantGiveUp
 	}
 	r.N = n
@@ -183,56 +155,6 @@ func (s *scanner) ping() error {
 		return wantPing
 	}
 	return nil
-}
-
-// field reads up to the next space; ok if one was there to end the field.
-func (s *scanner) field() (field []byte, ok bool) {
-	if !s.spaced {
-		return nil, false
-	}
-	end := bytes.IndexByte(s.rest, ' ')
-	if end < 0 {
-		field, s.rest, s.spaced = s.rest, nil, false
-		return field, false
-	}
-	field, s.rest = s.rest[:end], s.rest[end+1:]
-	return field, end > 0
-}
-
-// spacedNumber reads a number that follows a space.
-func (s *scanner) spacedNumber() (v uint64, ok bool) {
-	if !s.spaced {
-		return 0, false
-	}
-	return s.number()
-}
-
-// number reads a decimal without leading zeros that fits 64 bits, and the space
-// behind it, if any.
-func (s *scanner) number() (v uint64, ok bool) {
-	const most = 20 // digits of 2^64-1
-	i := 0
-	for ; i < len(s.rest) && i <= most && isDigit(s.rest[i]); i++ {
-		digit := uint64(s.rest[i] - '0')
-		next := v*10 + digit
-		if i == most-1 && (v > (1<<64-1)/10 || next < digit) {
-			return 0, false
-		}
-		v = next
-	}
-	if i == 0 || i > most || i > 1 && s.rest[0] == '0' {
-		return 0, false
-	}
-	s.spaced = i < len(s.rest)
-	if !s.spaced {
-		s.rest = nil
-		return v, true
-	}
-	if s.rest[i] != ' ' {
-		return 0, false
-	}
-	s.rest = s.rest[i+1:]
-	return v, true
 }
 
 // key reads the rest of the line. before tells whether the fields before it
@@ -251,41 +173,52 @@ func (s *scanner) key(r *Request, before bool, want Malformed) error {
 	return nil
 }
 
+// maxRefusedKey is the length of the longest key that a refusal can repeat: in a
+// line of MaxLine bytes, whatever the op, the tag, the target and the code are.
+const maxRefusedKey = MaxLine - len("E#18446744073709551615 C too-many-waiters 18446744073709551615 \r\n")
+
 // longKey refuses a key that is too long; a refusal that would be too long a
 // line itself cannot be sent.
 func longKey(r *Request) error {
-	const longestRefusal = len("E#18446744073709551615 C bad-key 18446744073709551615 \n")
-	if len(r.Key) > MaxLine-longestRefusal {
+	if len(r.Key) > maxRefusedKey {
 		return keyTooLong
 	}
 	return CodeBadKey
 }
-
-func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 func isClientID(id []byte) bool {
 	if len(id) < MinClientID || len(id) > MaxClientID {
 		return false
 	}
 	for _, b := range id {
-		letter := 'a' <= b|0x20 && b|0x20 <= 'z'
-		if !letter && !isDigit(b) && b != '.' && b != '_' && b != '-' {
+		if !isClientByte(b) {
 			return false
 		}
 	}
 	return true
 }
 
+func isClientByte(b byte) bool {
+	letter := 'a' <= b|0x20 && b|0x20 <= 'z'
+	return letter || isDigit(b) || b == '.' || b == '_' || b == '-'
+}
+
 // AppendRequest appends the request as a line with its LF. Times are rounded up
-// to the millisecond: none becomes 0.
+// to the millisecond, so none becomes 0; a wait that is over (0 or less) is try,
+// and one longer than MaxWait, but not Forever, is cut to it.
+//
+// The caller answers for the rest: nothing is checked, and an LF in Key would
+// start another request.
 func AppendRequest(dst []byte, r *Request) []byte {
 	dst = appendHead(dst, byte(r.Op), r.Tag)
 	switch r.Op {
 	case OpHello:
 		dst = append(append(dst, ' '), r.Client...)
-		dst = appendNumber(dst, r.N)
+		return append(appendNumber(dst, r.N), '\n')
 	case OpGiveUp:
-		dst = appendNumber(dst, r.N)
+		return append(appendNumber(dst, r.N), '\n')
+	case OpPing:
+		return append(dst, '\n')
 	case OpAcquire:
 		dst = appendTime(append(dst, ' '), r.Lease)
 		dst = appendWait(append(dst, ' '), r.Wait)
@@ -297,10 +230,16 @@ func AppendRequest(dst []byte, r *Request) []byte {
 	case OpCancel:
 		dst = appendNumber(dst, r.Target)
 	}
-	switch r.Op {
-	case OpHello, OpGiveUp, OpPing:
-	default:
-		dst = append(append(dst, ' '), r.Key...)
+	return appendLast(dst, r.Key)
+}
+
+// appendLast appends the last field and the end of the line. A field that ends
+// in CR gets another one, because the reader drops one: otherwise a key that must
+// be refused would arrive as another, valid one.
+func appendLast(dst, field []byte) []byte {
+	dst = append(append(dst, ' '), field...)
+	if dst[len(dst)-1] == '\r' {
+		dst = append(dst, '\r')
 	}
 	return append(dst, '\n')
 }

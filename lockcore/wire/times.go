@@ -9,28 +9,31 @@ import (
 // invalid is what a field that is no time parses to: less than any time.
 const invalid time.Duration = -1
 
+// maxTime is the longest time that can be written, and read into a Duration.
+const maxTime = math.MaxInt64 / time.Millisecond * time.Millisecond
+
 // parseTime reads decimal seconds with at most three decimals, digits on both
 // sides of the point.
 func parseTime(field []byte) time.Duration {
-	const mostSeconds = math.MaxInt64/uint64(time.Second) - 1
-	seconds, i := uint64(0), 0
+	seconds, i := time.Duration(0), 0
 	for ; i < len(field) && isDigit(field[i]); i++ {
-		seconds = seconds*10 + uint64(field[i]-'0')
-		if seconds > mostSeconds {
+		seconds = seconds*10 + time.Duration(field[i]-'0')
+		if seconds > maxTime/time.Second {
 			return invalid
 		}
 	}
 	if i == 0 {
 		return invalid
 	}
-	whole := time.Duration(seconds) * time.Second
+	whole := seconds * time.Second
 	if i == len(field) {
 		return whole
 	}
-	if part := parseDecimals(field[i:]); part >= 0 {
-		return whole + part
+	part := parseDecimals(field[i:])
+	if part == invalid || part > maxTime-whole {
+		return invalid
 	}
-	return invalid
+	return whole + part
 }
 
 // parseDecimals reads the point and one to three digits.
@@ -79,12 +82,10 @@ func appendWait(dst []byte, wait time.Duration) []byte {
 }
 
 // appendTime appends decimal seconds, rounded up to the millisecond, without
-// trailing zeros.
+// trailing zeros. What is longer than maxTime is cut to it.
 func appendTime(dst []byte, d time.Duration) []byte {
-	millis := uint64(max(0, d)) / uint64(time.Millisecond)
-	if uint64(max(0, d))%uint64(time.Millisecond) > 0 {
-		millis++
-	}
+	const milli = uint64(time.Millisecond)
+	millis := (uint64(min(max(d, 0), maxTime)) + milli - 1) / milli
 	dst = strconv.AppendUint(dst, millis/1000, 10)
 	part := millis % 1000
 	if part == 0 {

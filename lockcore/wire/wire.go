@@ -44,6 +44,23 @@ const (
 	OpPing    Op = 'P'
 )
 
+func isOp(b byte) bool {
+	switch Op(b) {
+	case OpHello, OpGiveUp, OpAcquire, OpRelease, OpKeep, OpCancel, OpQuery, OpPing:
+		return true
+	}
+	return false
+}
+
+// hasKey tells the ops whose last field is a key.
+func (o Op) hasKey() bool {
+	switch o {
+	case OpHello, OpGiveUp, OpPing:
+		return false
+	}
+	return true
+}
+
 // Code is why a request was refused. As an error it is what ParseRequest
 // returns for a request that can be read but not carried out.
 type Code string
@@ -62,6 +79,12 @@ const (
 	CodeNotReady       Code = "not-ready"
 	CodeDenied         Code = "denied"
 )
+
+// codes are all of them; nobody changes it.
+var codes = [...]Code{
+	CodeNotHeld, CodeTaken, CodeBadLease, CodeBadWait, CodeBadKey, CodeNeedHello,
+	CodeClientInUse, CodeTooManyKeys, CodeTooManyWaiters, CodeNotReady, CodeDenied,
+}
 
 func (c Code) Error() string { return "refused: " + string(c) }
 
