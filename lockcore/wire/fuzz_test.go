@@ -33,11 +33,11 @@ func FuzzParseRequest(f *testing.F) {
 		if !within(r.Key, line) || !within(r.Client, line) {
 			t.Errorf("%q: a copy was made", line)
 		}
-		switch err.(type) {
+		switch err := err.(type) {
 		case nil:
 			readBack(t, line, r)
 		case Code:
-			refusable(t, r, err.(Code))
+			refusable(t, r, err)
 		}
 	})
 }

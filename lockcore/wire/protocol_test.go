@@ -123,6 +123,29 @@ func TestTheDialoguesOfThePageAreTheProtocol(t *testing.T) {
 	}
 }
 
+// Clients were written from this one: whatever becomes of the page, it stays.
+func TestTheFirstDialogueIsStillUnderstood(t *testing.T) {
+	t.Parallel()
+	var h hearing
+	for _, line := range []string{
+		"> H 7Qe2mVtKx0Yp4LrWc9sNda 1",
+		"< H lock/1 active - 1796097600",
+		"> A#1 30 0 orders/42",
+		"> A#2 30 0.5 orders/42",
+		"< A#1 1928545113132236801 orders/42",
+		"< T#2 orders/42",
+		"> R#3 1928545113132236801 orders/42",
+		"< R#3 1928545113132236801 orders/42",
+	} {
+		if err := h.line(line); err != nil {
+			t.Errorf("%s\n\t%v", line, err)
+		}
+	}
+	if len(h.open) > 0 {
+		t.Errorf("never answered: %q", h.open)
+	}
+}
+
 func TestThePageShowsEveryRequestAndReplyAndCode(t *testing.T) {
 	t.Parallel()
 	text := page(t)
