@@ -2,6 +2,7 @@ package replication
 
 import (
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,10 @@ const (
 type Conn struct {
 	node *Node
 	sock net.Conn
+	// lent guards givenBack: whoever is not the handler or a writer uses sock
+	// under it, and not once it was given back.
+	lent      sync.Mutex
+	givenBack bool
 
 	// greeting, owner, client and number belong to the handler.
 	greeting greeting
@@ -44,8 +49,10 @@ type Conn struct {
 	// aborted: reads and writes are made to fail for good.
 	aborted atomic.Bool
 	// mayWait: an acquire of this connection was queued at some time since it
-	// was last seen that none is.
+	// was last seen that none is. Only for the sweep, which unsets it while it
+	// looks; waited belongs to the handler and stays.
 	mayWait atomic.Bool
+	waited  bool
 	// heard is the instant of the last bytes read.
 	heard atomic.Int64
 	// writing is the instant since when a write has been under way; 0 for none.
@@ -132,13 +139,30 @@ func (c *Conn) disown(now lockcore.Instant) {
 // called under a shard's mutex.
 func (c *Conn) abort() {
 	c.aborted.Store(true)
-	_ = c.sock.SetDeadline(longAgo)
+	c.cut(c.sock.SetDeadline)
 }
 
 // finish lets the handler end: it reads nothing more, but what it has decided
 // goes out.
 func (c *Conn) finish() {
-	_ = c.sock.SetReadDeadline(longAgo)
+	c.cut(c.sock.SetReadDeadline)
+}
+
+// cut sets a deadline that has passed, unless the socket was given back.
+func (c *Conn) cut(setDeadline func(time.Time) error) {
+	c.lent.Lock()
+	defer c.lent.Unlock()
+	if !c.givenBack {
+		_ = setDeadline(longAgo)
+	}
+}
+
+// giveBack makes sure that nobody uses the socket from now on.
+func (c *Conn) giveBack() {
+	c.out.close()
+	c.lent.Lock()
+	defer c.lent.Unlock()
+	c.givenBack = true
 }
 
 // longAgo is a deadline that has passed.
@@ -178,7 +202,9 @@ func (c *Conn) lockRequest(now lockcore.Instant, r *wire.Request) {
 func (c *Conn) check(r *wire.Request) wire.Code {
 	o := c.node.options.Load()
 	switch {
-	case len(r.Key) > o.MaxKeyBytes:
+	case len(r.Key) > o.MaxKeyBytes && r.Op == wire.OpAcquire:
+		// What is held under a longer one, from before a change of the
+		// configuration, can still be given back.
 		return wire.CodeBadKey
 	case r.Lease > o.MaxLease:
 		return wire.CodeBadLease
@@ -196,6 +222,7 @@ func (c *Conn) apply(t *lockcore.Table, now lockcore.Instant, r *wire.Request) [
 			Conn: c, Owner: c.owner, Tag: r.Tag, Lease: r.Lease, Wait: r.Wait, Key: r.Key,
 		})
 		if effects[len(effects)-1].Kind == lockcore.Queued {
+			c.waited = true
 			c.mayWait.Store(true)
 		}
 		return effects
@@ -245,8 +272,8 @@ func (c *Conn) deliver(e *lockcore.Effect, own bool) {
 // flush writes what is in the outbox until it is empty. The error is that of
 // the connection, which is of no more use then.
 func (c *Conn) flush() error {
-	c.out.writing.Lock()
-	defer c.out.writing.Unlock()
+	c.out.writing <- struct{}{}
+	defer func() { <-c.out.writing }()
 	for out := c.out.take(); out != nil; out = c.out.take() {
 		c.writing.Store(int64(c.node.now()))
 		_, err := c.sock.Write(out)

@@ -11,9 +11,13 @@ import (
 	"github.com/caddylock/caddylock/lockcore"
 )
 
-// believable is the greatest generation that a clock or a file is believed: a
-// broken one must not use up the range for ever.
-const believable = lockcore.MaxGeneration - 1<<24
+// believable is the greatest generation that a clock is believed: a broken one
+// must not use up the range for ever. A file is believed more: what starts and
+// full counters have added since.
+const (
+	believable       = lockcore.MaxGeneration - 1<<24
+	believableStored = believable + 1<<23
+)
 
 // generations chooses the node's generations and keeps their bound in storage.
 //
@@ -37,7 +41,7 @@ func (g *generations) last(ctx context.Context) (uint64, error) {
 		return 0, fmt.Errorf("reading the last generation: %w", err)
 	}
 	last, err := strconv.ParseUint(string(text), 10, 64)
-	if err != nil || last > believable {
+	if err != nil || last > believableStored {
 		return 0, fmt.Errorf("reading the last generation: %s holds %.40q, which is none", g.key, text)
 	}
 	return last, nil

@@ -124,8 +124,8 @@ func (n *Node) Shutdown(ctx context.Context) error {
 func (n *Node) leave(ctx context.Context) error {
 	n.storing.Lock()
 	defer n.storing.Unlock()
-	if n.boundErr != nil {
-		_ = n.storeBound(ctx, n.bound)
+	if n.boundErr != nil || len(n.carried) > 0 {
+		_ = n.storeBound(ctx, n.tokens.generation()+1)
 	}
 	w := newStateWriter(n.bound, time.Now())
 	for i := range n.shards {

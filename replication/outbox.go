@@ -17,9 +17,11 @@ type outbox struct {
 	scheduled bool
 	closed    bool
 
-	// writing is held while bytes go out, so that they go out in order. spare is
-	// the buffer not in use; it belongs to the holder of writing.
-	writing sync.Mutex
+	// writing is full while bytes go out, so that they go out in order. It is a
+	// channel because a write may last: a test in virtual time cannot pass the
+	// time while somebody waits for a mutex. spare is the buffer not in use; it
+	// belongs to whoever filled writing.
+	writing chan struct{}
 	spare   []byte
 }
 
@@ -64,7 +66,7 @@ func (o *outbox) close() {
 	o.mu.Lock()
 	o.closed, o.buf = true, nil
 	o.mu.Unlock()
-	o.writing.Lock()
+	o.writing <- struct{}{}
 	o.spare = nil
-	o.writing.Unlock()
+	<-o.writing
 }

@@ -35,6 +35,7 @@ const (
 func (n *Node) Serve(sock net.Conn) error {
 	_ = sock.SetDeadline(time.Time{})
 	c := &Conn{node: n, sock: sock, owner: &lockcore.Owner{Addr: sock.RemoteAddr().String()}}
+	c.out.writing = make(chan struct{}, 1)
 	c.heard.Store(int64(n.now()))
 	if err := n.conns.add(c, n.options.Load().MaxConnections); err != nil {
 		c.turnAway(err)
@@ -100,7 +101,7 @@ func (c *Conn) handleLines(now lockcore.Instant, buf []byte) (used int, open boo
 func (c *Conn) end() {
 	now := c.node.now()
 	c.gone.Store(true)
-	if c.mayWait.Load() {
+	if c.waited {
 		c.leaveShards(now)
 	}
 	if c.client != nil {
@@ -116,11 +117,11 @@ func (c *Conn) goodbye() {
 	if c.aborted.Load() {
 		c.abort()
 	}
-	if c.flush() == nil {
+	if c.flush() == nil && !c.aborted.Load() {
 		c.drain()
 	}
 	c.abort()
-	c.out.close()
+	c.giveBack()
 }
 
 // drain reads until the client has closed, within bounds.
@@ -130,6 +131,9 @@ func (c *Conn) drain() {
 		return
 	}
 	_ = c.sock.SetReadDeadline(time.Now().Add(drainTime))
+	if c.aborted.Load() {
+		return
+	}
 	buf := make([]byte, wire.MaxLine)
 	for read := 0; read < drainBytes; {
 		got, err := c.sock.Read(buf)

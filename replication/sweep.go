@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/caddylock/caddylock/lockcore"
+	"github.com/caddylock/caddylock/lockcore/wire"
 )
 
 // sweepInterval is how often silent connections and absent clients are looked
@@ -39,9 +40,16 @@ func (c *Conn) checkAlive(now lockcore.Instant) {
 	}
 	heard := lockcore.Instant(c.heard.Load())
 	if heard.Add(timeout) <= now && c.mayWait.Load() && c.waits() {
-		c.abort()
+		// Out of the queues first: who has had the last word must not be granted.
+		c.gone.Store(true)
+		c.leaveShards(now)
+		c.malformed(tooSilent)
+		c.finish()
 	}
 }
+
+// tooSilent tells a person who speaks the protocol by hand what happened.
+const tooSilent wire.Malformed = "nothing was heard for too long while an acquire waited; send P every 5 seconds"
 
 // waits reports whether an acquire waits for its answer on this connection.
 func (c *Conn) waits() bool {
