@@ -38,6 +38,23 @@ func (o *outbox) add(r *wire.Reply, limit int) (flush, full bool) {
 		return false, false
 	}
 	o.buf = wire.AppendReply(o.buf, r)
+	return o.added(limit)
+}
+
+// addLine appends a reply that is spelled already, without its end; the rest is
+// as for add.
+func (o *outbox) addLine(line []byte, limit int) (flush, full bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false, false
+	}
+	o.buf = append(append(o.buf, line...), '\n')
+	return o.added(limit)
+}
+
+// added tells what follows from an addition.
+func (o *outbox) added(limit int) (flush, full bool) {
 	flush = !o.scheduled
 	o.scheduled = true
 	return flush, len(o.buf) > limit

@@ -5,9 +5,9 @@ import (
 	"github.com/caddylock/caddylock/lockcore/wire"
 )
 
-// replyTo spells the answer to an effect. Effects that answer nobody have none.
-func replyTo(e *lockcore.Effect) wire.Reply {
-	r := wire.Reply{Tag: e.Tag, Token: e.Token, Key: e.Key}
+// answer fills in the answer to an effect. Effects that answer nobody have none.
+func answer(r *wire.Reply, e *lockcore.Effect) {
+	r.Tag, r.Token, r.Key = e.Tag, e.Token, e.Key
 	switch e.Kind {
 	case lockcore.Granted, lockcore.Regranted:
 		r.Kind = wire.KindGranted
@@ -27,7 +27,6 @@ func replyTo(e *lockcore.Effect) wire.Reply {
 	default:
 		panic("replication: an effect that answers nobody has a connection")
 	}
-	return r
 }
 
 // refusals and ops spell what the table says.

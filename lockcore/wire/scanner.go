@@ -1,7 +1,5 @@
 package wire
 
-import "bytes"
-
 // scanner reads the fields of a line from the left. It allocates nothing: what
 // it returns aliases the line.
 type scanner struct {
@@ -45,13 +43,15 @@ func (s *scanner) field() (field []byte, ok bool) {
 	if !s.spaced {
 		return nil, false
 	}
-	end := bytes.IndexByte(s.rest, ' ')
-	if end < 0 {
-		field, s.rest, s.spaced = s.rest, nil, false
-		return field, false
+	// Fields are a few bytes long: a loop beats a call of bytes.IndexByte.
+	for end, b := range s.rest {
+		if b == ' ' {
+			field, s.rest = s.rest[:end], s.rest[end+1:]
+			return field, end > 0
+		}
 	}
-	field, s.rest = s.rest[:end], s.rest[end+1:]
-	return field, end > 0
+	field, s.rest, s.spaced = s.rest, nil, false
+	return field, false
 }
 
 // spacedNumber reads a number that follows a space.
