@@ -44,6 +44,8 @@ func (n *Node) Start(ctx context.Context, env Env) error {
 // done, it is only taken up once it is deleted, for a file that stays valid
 // would bring released locks back at a later start.
 func (n *Node) begin(ctx context.Context) uint64 {
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
 	n.storing.Lock()
 	defer n.storing.Unlock()
 	log := n.log.Load()
@@ -110,18 +112,23 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	}
 	started := n.phase == serving
 	n.phase = ended
-	var err error
-	if started {
-		n.stop()
-		n.running.Wait()
-		err = n.leave(ctx)
+	if !started {
+		n.closeConns(ctx)
+		return nil
 	}
+	n.stop()
+	n.running.Wait()
+	left := n.freeze(ctx)
+	// Side by side: a storage that hangs must not cost the clients the replies
+	// that are due.
+	stored := make(chan error, 1)
+	go func() { stored <- n.leave(ctx, left) }()
 	n.closeConns(ctx)
-	return err
+	return <-stored
 }
 
-// leave freezes every shard and stores what they hold.
-func (n *Node) leave(ctx context.Context) error {
+// freeze stops every shard from deciding and returns what they hold.
+func (n *Node) freeze(ctx context.Context) *stateWriter {
 	n.storing.Lock()
 	defer n.storing.Unlock()
 	if n.boundErr != nil || len(n.carried) > 0 {
@@ -134,6 +141,11 @@ func (n *Node) leave(ctx context.Context) error {
 		s.table.Snapshot(now, w.heldLock, w.waitingAcquire)
 		s.mu.Unlock()
 	}
+	return w
+}
+
+// leave stores what the shards held for the next start.
+func (n *Node) leave(ctx context.Context, w *stateWriter) error {
 	log := n.log.Load()
 	if err := n.state.store(ctx, w.finish()); err != nil {
 		log.Error("the locks held now are lost to the next start", zap.Int("held", w.locks), zap.Error(err))

@@ -112,9 +112,10 @@ func (n *Node) configure(env Env) {
 	n.options.Store(&env.Options)
 	n.log.Store(env.Log)
 	n.quota.max.Store(int64(env.Options.MaxKeys))
+	storage := boundedStorage{env.Storage}
 	n.storing.Lock()
-	n.generations = generations{storage: env.Storage, key: env.Prefix + "generation"}
-	n.state = stateStore{storage: env.Storage, key: env.Prefix + "state"}
+	n.generations = generations{storage: storage, key: env.Prefix + "generation"}
+	n.state = stateStore{storage: storage, key: env.Prefix + "state"}
 	n.storing.Unlock()
 	for i := range n.shards {
 		s := &n.shards[i]

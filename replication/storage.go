@@ -19,9 +19,52 @@ type Storage interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// storageTimeout bounds one access to the storage, so that a storage that hangs
-// delays a start but does not prevent it.
+// storageTimeout bounds a start's accesses to the storage taken together, and any
+// other one: a storage that hangs delays a start but does not prevent it.
 const storageTimeout = 5 * time.Second
+
+// within runs an access to the storage and waits for it until ctx is over. Some
+// storages do not look at their context; one on a network file system that
+// hangs must keep neither a start nor a stop from happening.
+func within[T any](ctx context.Context, access func(context.Context) (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := access(ctx)
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// boundedStorage is a storage whose every access ends with its context.
+type boundedStorage struct{ Storage }
+
+func (b boundedStorage) Load(ctx context.Context, key string) ([]byte, error) {
+	return within(ctx, func(ctx context.Context) ([]byte, error) { return b.Storage.Load(ctx, key) })
+}
+
+func (b boundedStorage) Store(ctx context.Context, key string, value []byte) error {
+	_, err := within(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, b.Storage.Store(ctx, key, value)
+	})
+	return err
+}
+
+func (b boundedStorage) Delete(ctx context.Context, key string) error {
+	_, err := within(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, b.Storage.Delete(ctx, key)
+	})
+	return err
+}
 
 // stateStore keeps the state file in a storage.
 type stateStore struct {

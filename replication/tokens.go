@@ -50,11 +50,15 @@ type keyQuota struct {
 }
 
 func (q *keyQuota) Take() bool {
-	if q.used.Add(1) > q.max.Load() {
-		q.used.Add(-1)
-		return false
+	for {
+		used := q.used.Load()
+		if used >= q.max.Load() {
+			return false
+		}
+		if q.used.CompareAndSwap(used, used+1) {
+			return true
+		}
 	}
-	return true
 }
 
 func (q *keyQuota) Force()  { q.used.Add(1) }
