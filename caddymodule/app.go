@@ -2,7 +2,6 @@ package caddymodule
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -59,8 +58,6 @@ type App struct {
 	settings settings
 	// host is set while this app holds a reference to it.
 	host *host
-	// watch is set once the configuration has started.
-	watch *watch
 }
 
 // settings are what an app brings into a host.
@@ -96,24 +93,15 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	s.storage, s.log = ctx.Storage(), log
 	a.settings = s
-	if err := a.subscribe(ctx); err != nil {
-		return err
-	}
-	a.host = referHost()
-	return nil
-}
-
-// subscribe has Caddy tell the app when all apps have started, and when any is
-// about to stop.
-func (a *App) subscribe(ctx caddy.Context) error {
-	app, err := ctx.App("events")
+	events, err := ctx.App("events")
 	if err != nil {
 		return fmt.Errorf("getting the events app: %w", err)
 	}
-	events := app.(*caddyevents.App)
-	return errors.Join(
-		events.On("started", eventHandler(func() { a.allStarted(ctx) })),
-		events.On("stopping", eventHandler(a.allStopping)))
+	if err := events.(*caddyevents.App).On("stopping", stoppingHandler{a}); err != nil {
+		return fmt.Errorf("subscribing to the event stopping: %w", err)
+	}
+	a.host = referHost()
+	return nil
 }
 
 // resolve returns what counts once defaults are filled in. room is how many
@@ -167,41 +155,23 @@ func (a *App) Cleanup() error {
 	if a.host == nil {
 		return nil
 	}
-	a.watch.stop()
 	err := a.host.remove(a)
 	a.host = nil
 	releaseHost()
 	return err
 }
 
-// allStarted is called when all apps of the configuration have started.
-func (a *App) allStarted(ctx caddy.Context) {
-	layer4, err := ctx.AppIfConfigured("layer4")
-	if err != nil {
-		return // locks are served through the http app, if at all
-	}
-	a.watch = startWatch(layer4.(caddy.App), a.settings.log)
-}
-
-// allStopping is called before any app of the configuration stops. If Caddy
+// stoppingHandler is called before any app of the configuration stops. If Caddy
 // exits, the host ends now: other apps may take for ever to stop, and Caddy stops
 // them in random order, so waiting for Stop would risk the locks.
-func (a *App) allStopping() {
-	a.watch.stop()
-	if caddy.Exiting() {
-		if err := a.host.end(); err != nil {
-			a.settings.log.Error("stopping the lock node", zap.Error(err))
-		}
-	}
-}
-
-// eventHandler is called at an event.
-type eventHandler func()
+type stoppingHandler struct{ app *App }
 
 // Handle implements [caddyevents.Handler].
-func (f eventHandler) Handle(context.Context, caddy.Event) error {
-	f()
-	return nil
+func (h stoppingHandler) Handle(context.Context, caddy.Event) error {
+	if !caddy.Exiting() || h.app.host == nil {
+		return nil
+	}
+	return h.app.host.end()
 }
 
 // Interface guards
@@ -209,5 +179,5 @@ var (
 	_ caddy.App           = (*App)(nil)
 	_ caddy.Provisioner   = (*App)(nil)
 	_ caddy.CleanerUpper  = (*App)(nil)
-	_ caddyevents.Handler = eventHandler(nil)
+	_ caddyevents.Handler = stoppingHandler{}
 )

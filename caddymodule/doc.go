@@ -15,8 +15,6 @@
 //   - gate: counts the connections of all handlers and guards in the process.
 //   - slot: the place of one connection in the gate. It is pending until its
 //     connection reaches a lock handler.
-//   - watch: sees to it that listeners go on accepting. There is one for every
-//     configuration that runs, and has a layer4 app.
 //   - Matcher, "layer4.matchers.lock": knows the protocol by its first bytes.
 //   - identity: what tells the node from those of other Caddys in a storage that
 //     they share. With the node's lock file it is in the folder lock of Caddy's
@@ -47,6 +45,6 @@
 //  4. A connection belongs to the host's node, never to a configuration: no
 //     Cleanup touches it.
 //  5. The connections of this package leave descriptors for the rest of the
-//     process, however many clients come. Where a burst is faster than that, the
-//     listeners accept again as soon as it has passed.
+//     process, however many clients come, as long as the limit is not so low that
+//     a burst uses it up before the gate has seen it.
 package caddymodule

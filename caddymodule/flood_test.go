@@ -35,6 +35,10 @@ func flood(addr string, most int) []net.Conn {
 	return conns
 }
 
+// fewDescriptors are fewer than the flood wants, and enough for the gate to see a
+// burst before they are used up.
+const fewDescriptors = 8192
+
 func skipInShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -53,7 +57,7 @@ func TestProcessAnswersAfterAFloodBeyondItsDescriptors(t *testing.T) {
 	for name, route := range map[string]string{"guarded": "lock_guard\nlock", "lock alone": "lock"} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t)
-			h.descriptors = 256
+			h.descriptors = fewDescriptors
 			p := h.serve(`{
 	admin off
 	layer4 {
@@ -76,14 +80,14 @@ func TestProcessAnswersAfterAFloodBeyondItsDescriptors(t *testing.T) {
 func TestProcessLetsClientsInAmongAFloodOfSilentOnes(t *testing.T) {
 	skipInShort(t)
 	h := newHome(t)
-	h.descriptors = 1024
+	h.descriptors = fewDescriptors
 	config := configFile(t, "testdata/tls-internal.caddyfile", ":7301", h.addr, ":7443", portOf(freeAddr(t)))
 	h.start(strings.Replace(config, "{\n", "{\n\tadmin off\n", 1))
 	trusted := &tls.Config{RootCAs: internalCA(t, h.dir), ServerName: serverName}
 	holder := speakTLS(t, h.addr, trusted)
 	token := holder.acquire("k", "3600")
 
-	conns := flood(h.addr, 5000)
+	conns := flood(h.addr, 10_000)
 	defer closeAll(conns)
 	another := speakTLS(t, h.addr, trusted)
 	another.wantHeld("k", token)

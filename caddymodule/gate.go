@@ -4,11 +4,13 @@ import (
 	"container/list"
 	"net"
 	"sync"
+
+	"go.uber.org/zap"
 )
 
 // connections is the gate of the process. It outlives configurations, as
 // connections do.
-var connections = gate{crowded: make(chan struct{}, 1)}
+var connections gate
 
 // gate counts connections, so that they stay below what the process has
 // descriptors for. When descriptors run out, the accept loop of a listener ends
@@ -19,8 +21,6 @@ type gate struct {
 	open int
 	// pending are those of them that have not been proved, the oldest first.
 	pending list.List
-	// crowded has a value in it after a connection was not let in.
-	crowded chan struct{}
 }
 
 // slot is the place of one connection in the gate.
@@ -42,7 +42,7 @@ func (g *gate) enter(conn net.Conn, limit int) *slot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open >= limit {
-		g.refuse()
+		g.evictOldest()
 		return nil
 	}
 	if g.pending.Len() >= max(1, limit/2) {
@@ -59,7 +59,7 @@ func (g *gate) enterProved(conn net.Conn, limit int) *slot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open >= limit {
-		g.refuse()
+		g.evictOldest()
 		return nil
 	}
 	return g.take(conn)
@@ -68,11 +68,6 @@ func (g *gate) enterProved(conn net.Conn, limit int) *slot {
 func (g *gate) take(conn net.Conn) *slot {
 	g.open++
 	return &slot{gate: g, conn: conn}
-}
-
-func (g *gate) refuse() {
-	signal(g.crowded)
-	g.evictOldest()
 }
 
 // evictOldest closes the oldest pending connection. Its slot is free only once
@@ -121,6 +116,8 @@ const (
 	// is a thousand connections or two. Listeners, logs, storage and HTTP come on
 	// top.
 	leastReserve = 4096
+	// advisedDescriptors is the least limit with the whole reserve.
+	advisedDescriptors = 2 * leastReserve
 )
 
 // roomInGate is how many slots the process has descriptors for.
@@ -130,6 +127,14 @@ func roomInGate() int { return room(descriptorLimit()) }
 func room(limit int) int {
 	reserve := max(limit/8, min(limit/2, leastReserve))
 	return max(1, limit-reserve)
+}
+
+// warnOfFewDescriptors tells the operator what a low limit risks.
+func warnOfFewDescriptors(log *zap.Logger) {
+	if limit := descriptorLimit(); limit < advisedDescriptors {
+		log.Warn("the limit of open files is low: a burst of connections that uses it up makes the listeners of layer4 stop accepting until the next reload; raise it (ulimit -n, LimitNOFILE)",
+			zap.Int("limit", limit), zap.Int("advised", advisedDescriptors))
+	}
 }
 
 // roomForConnections is how many clients may be served. The rest of the gate is

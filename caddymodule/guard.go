@@ -88,7 +88,6 @@ func (g *Guard) Handle(cx *layer4.Connection, next layer4.Handler) error {
 	if cx.GetVar(slotVar) != nil {
 		return next.Handle(cx)
 	}
-	arrived.note(cx)
 	s := connections.enter(cx.Conn, g.limit)
 	if s == nil {
 		g.log.Warn("connections are dropped: as many as may be are open", zap.Int("most", g.limit), addressOf(cx))

@@ -119,7 +119,7 @@ func TestTheGateKeepsItsLimits(t *testing.T) {
 // gateHistory lets connections come, be proved, and go at random.
 func gateHistory(r *rand.Rand) error {
 	limit := 1 + r.IntN(9)
-	g := &gate{crowded: make(chan struct{}, 1)}
+	g := new(gate)
 	var in []*slot
 	for range 200 {
 		switch i := r.IntN(max(1, len(in))); r.IntN(4) {
@@ -174,7 +174,7 @@ func checkGate(g *gate, in []*slot, limit int) error {
 
 func TestTheOldestPendingConnectionMakesRoom(t *testing.T) {
 	t.Parallel()
-	g := &gate{crowded: make(chan struct{}, 1)}
+	g := new(gate)
 	var conns []*closeCounter
 	for range 4 {
 		conns = append(conns, &closeCounter{})

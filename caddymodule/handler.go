@@ -57,7 +57,6 @@ func (h *Handler) Handle(cx *layer4.Connection, _ layer4.Handler) error {
 	if guarded {
 		s.prove()
 	} else {
-		arrived.note(cx)
 		if s = connections.enterProved(cx.Conn, h.room); s == nil {
 			h.log.Warn("connections are refused: no more fit under the limit of open files", zap.Int("most", h.room), addressOf(cx))
 			return nil
@@ -65,7 +64,6 @@ func (h *Handler) Handle(cx *layer4.Connection, _ layer4.Handler) error {
 		defer s.leave()
 	}
 	if err := h.host.serve(stream{cx}); err != nil {
-		signal(connections.crowded)
 		h.log.Warn("a connection was not served", zap.Error(err), addressOf(cx))
 	}
 	return nil

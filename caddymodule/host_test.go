@@ -50,6 +50,17 @@ func TestAConnectionThatCameBeforeTheStartIsServedAfterIt(t *testing.T) {
 	s.wantClosed()
 }
 
+// A configuration that fails to start leaves a host that nobody refers to. Its
+// clients must come back to the next one, not hear not-ready for ever.
+func TestAHostThatWasNeverStartedClosesItsConnections(t *testing.T) {
+	freshFolders(t)
+	h := referHost()
+	s := dialHost(t, h)
+	s.expect("A 30 0 k", "E A not-ready k")
+	releaseHost()
+	s.wantClosed()
+}
+
 func TestTheNewestStartedAppCounts(t *testing.T) {
 	freshFolders(t)
 	h := newHost()

@@ -51,9 +51,14 @@ func newHost() *host {
 	return h
 }
 
-// Destruct makes host a [caddy.Destructor]. There is nothing to do: the node was
-// ended with the last app, which is before the last reference.
-func (h *host) Destruct() error { return nil }
+// Destruct makes host a [caddy.Destructor]. The node that ran was ended with the
+// last app. One that was never started may have connections that came meanwhile:
+// they are closed, so that their clients come back to the next one.
+func (h *host) Destruct() error {
+	ctx, cancel := context.WithTimeout(context.Background(), defaultShutdownTimeout)
+	defer cancel()
+	return h.node.Load().Shutdown(ctx)
+}
 
 // errExiting keeps a configuration that is loaded during an exit from starting
 // the node again.
