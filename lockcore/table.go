@@ -62,6 +62,9 @@ type Table struct {
 	effects []Effect
 }
 
+// maxDisconnected is how many acquires one call of Disconnect deals with.
+const maxDisconnected = 1000
+
 // maxKeptEffects is the capacity above which the buffer of effects is not kept
 // for the next call: a million leases that end at once are rare.
 const maxKeptEffects = 1024
@@ -178,9 +181,17 @@ func (t *Table) Query(now Instant, q *Query) []Effect {
 // Disconnect says that nothing can be answered on the connection any more. An
 // acquire that waited only there goes away for the grace if it can be repeated,
 // and ends if it cannot. Holders lose nothing.
+//
+// One call deals with maxDisconnected acquires at most, so that a client with a
+// great many of them holds up nobody for long: call it until [Table.Waits] is
+// false.
 func (t *Table) Disconnect(now Instant, conn Conn) []Effect {
 	t.begin(now)
-	for a := t.asks.m[conn]; a != nil; a = t.asks.m[conn] {
+	for range maxDisconnected {
+		a := t.asks.m[conn]
+		if a == nil {
+			break
+		}
 		w := a.waiter
 		t.dropAsk(a)
 		if w.asks == nil {

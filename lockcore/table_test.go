@@ -140,3 +140,22 @@ func TestTheGrantOfAHeldKeyIsAPanic(t *testing.T) {
 	}()
 	table.hold(0, table.locks.find([]byte("k")), ann.owner, 2, 10)
 }
+
+func TestADisconnectDealsWithManyAcquiresInParts(t *testing.T) {
+	t.Parallel()
+	table, _ := newRoomy()
+	holder, waiter := dial("ann", "ann"), dial("bob", "bob")
+	table.Acquire(0, holder.acquire("k", 1, time.Hour, 0))
+	const many = 3*maxDisconnected + 1
+	for i := range many {
+		table.Acquire(0, waiter.acquire("k", uint64(i+1), time.Hour, time.Minute))
+	}
+	calls := 0
+	for ; table.Waits(waiter); calls++ {
+		table.Disconnect(1, waiter)
+		check(t, table)
+	}
+	if calls != 4 || table.locks.find([]byte("k")).queue.absent != many {
+		t.Errorf("after %d calls %d are away", calls, table.locks.find([]byte("k")).queue.absent)
+	}
+}

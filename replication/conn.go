@@ -173,17 +173,27 @@ func (c *Conn) giveBack() {
 var longAgo = time.Unix(1, 0)
 
 // leaveShards takes the connection out of every queue: what can be repeated
-// goes away for the grace, the rest ends.
+// goes away for the grace, the rest ends. Nothing is queued for it meanwhile: it
+// is gone.
 func (c *Conn) leaveShards(now lockcore.Instant) {
 	for i := range c.node.shards {
-		s := &c.node.shards[i]
-		at, ok := s.lock(now)
-		if !ok {
-			s.mu.Unlock()
-			continue
+		for c.leave(&c.node.shards[i], now) {
 		}
-		s.unlock(s.table.Disconnect(at, c), nil)
 	}
+}
+
+// leave takes the connection out of a shard, a part of its acquires at a time. It
+// returns true while there are more.
+func (c *Conn) leave(s *shard, now lockcore.Instant) bool {
+	at, ok := s.lock(now)
+	if !ok {
+		s.mu.Unlock()
+		return false
+	}
+	effects := s.table.Disconnect(at, c)
+	more := s.table.Waits(c)
+	s.unlock(effects, nil)
+	return more
 }
 
 // lockRequest carries out a request about a key.
