@@ -140,7 +140,7 @@ func TestReloadsLeaveNothingBehind(t *testing.T) {
 	descriptors := openDescriptors()
 
 	mustLoad(t, plain(addr, ""))
-	reloadUnderLoad(t, addr, 20)
+	reloadUnderLoad(t, addr, 100)
 	stop(t)
 
 	goleak.VerifyNone(t, before)

@@ -21,9 +21,8 @@ const (
 
 // generations chooses the node's generations and keeps their bound in storage.
 //
-// The bound stored is one ahead of the generation in use: a full token counter
-// moves to the next one without waiting, and no token of a generation above the
-// bound was ever issued.
+// No token of a generation above the bound stored is ever issued: it is moved one
+// ahead before the token counter is full, which then moves on without waiting.
 type generations struct {
 	storage Storage
 	key     string

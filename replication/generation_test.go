@@ -66,7 +66,7 @@ func TestAGenerationIsReadAsItWasStored(t *testing.T) {
 // as long as one of both remembers.
 func TestTokensGrowOverEveryStart(t *testing.T) {
 	t.Parallel()
-	for _, remembered := range []string{"", "5", "946684800", "1796097600", strconv.Itoa(believable - 10)} {
+	for _, remembered := range []string{"", "5", "946684800", "1796097600", strconv.FormatUint(believable-10, 10)} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHost(t)
 			if remembered != "" {
@@ -110,7 +110,7 @@ func TestAGenerationBeyondTheClockIsBelievedAtTheNextStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
-		h.storage.put("generation", strconv.Itoa(believable))
+		h.storage.put("generation", strconv.FormatUint(believable, 10))
 		newest := uint64(0)
 		for range 3 {
 			h.start()

@@ -29,7 +29,7 @@ func (n *Node) Start(ctx context.Context, env Env) error {
 	generation := n.begin(ctx)
 	n.background, n.stop = context.WithCancel(context.Background())
 	n.running.Go(n.sweep)
-	n.running.Go(n.storeCarries)
+	n.running.Go(n.storeBounds)
 	for i := range n.shards {
 		n.shards[i].open()
 	}
@@ -57,7 +57,7 @@ func (n *Node) begin(ctx context.Context) uint64 {
 	now := time.Now()
 	generation := nextGeneration(last, now)
 	n.tokens.start(generation, now)
-	stored := n.storeBound(ctx, generation+1)
+	stored := n.storeBound(ctx, generation)
 	if left == nil {
 		return generation
 	}
@@ -73,7 +73,7 @@ func (n *Node) begin(ctx context.Context) uint64 {
 // restore fills the tables; all of the state, or nothing.
 func (n *Node) restore(left *state, now time.Time) {
 	log := n.log.Load()
-	left.pass(now, n.options.Load())
+	left.elapse(now, n.options.Load())
 	if err := n.fill(left); err != nil {
 		n.makeTables()
 		log.Error("the locks held before are not taken up", zap.Error(err))
@@ -118,7 +118,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	}
 	n.stop()
 	n.running.Wait()
-	left := n.freeze(ctx)
+	left := n.freeze()
 	// Side by side: a storage that hangs must not cost the clients the replies
 	// that are due.
 	stored := make(chan error, 1)
@@ -127,12 +127,16 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	return <-stored
 }
 
-// freeze stops every shard from deciding and returns what they hold.
-func (n *Node) freeze(ctx context.Context) *stateWriter {
+// freeze stops every shard from deciding and returns what they hold, for the
+// bound that is in the storage or will have to be.
+func (n *Node) freeze() *stateWriter {
 	n.storing.Lock()
 	defer n.storing.Unlock()
-	if n.boundErr != nil || len(n.carried) > 0 {
-		_ = n.storeBound(ctx, n.tokens.generation()+1)
+	if len(n.boundWanted) > 0 {
+		n.boundErr = errBoundWanted
+	}
+	if n.boundErr != nil {
+		n.bound = n.tokens.generation() + 1
 	}
 	w := newStateWriter(n.bound, time.Now())
 	for i := range n.shards {
@@ -144,8 +148,17 @@ func (n *Node) freeze(ctx context.Context) *stateWriter {
 	return w
 }
 
-// leave stores what the shards held for the next start.
+// errBoundWanted: the bound is not in the storage, and nobody has tried.
+var errBoundWanted = errors.New("the bound was not stored yet")
+
+// leave stores what the shards held for the next start, and the bound it goes
+// with.
 func (n *Node) leave(ctx context.Context, w *stateWriter) error {
+	n.storing.Lock()
+	defer n.storing.Unlock()
+	if n.boundErr != nil {
+		_ = n.storeBound(ctx, n.bound)
+	}
 	log := n.log.Load()
 	if err := n.state.store(ctx, w.finish()); err != nil {
 		log.Error("the locks held now are lost to the next start", zap.Int("held", w.locks), zap.Error(err))
@@ -184,29 +197,46 @@ func (n *Node) storeBound(ctx context.Context, bound uint64) error {
 	return n.boundErr
 }
 
-// noteCarry has a new generation stored soon. It never blocks: it is called
+// wantBound has the next bound stored soon. It never blocks: it is called
 // while a shard decides.
-func (n *Node) noteCarry() {
+func (n *Node) wantBound() {
 	select {
-	case n.carried <- struct{}{}:
+	case n.boundWanted <- struct{}{}:
 	default:
 	}
 }
 
-// storeCarries keeps the bound stored one ahead of the generation in use.
-func (n *Node) storeCarries() {
+// boundRetry is how long after a failure the bound is tried again.
+const boundRetry = 10 * time.Second
+
+// storeBounds stores a bound one ahead of the generation in use when it is
+// wanted, and tries again until that works.
+func (n *Node) storeBounds() {
+	retry := time.NewTimer(boundRetry)
+	defer retry.Stop()
 	for {
 		select {
 		case <-n.background.Done():
 			return
-		case <-n.carried:
-			n.storeCarry()
+		case <-n.boundWanted:
+			n.storeNextBound()
+		case <-retry.C:
+			if n.lacksBound() {
+				n.storeNextBound()
+			}
 		}
+		retry.Reset(boundRetry)
 	}
 }
 
-func (n *Node) storeCarry() {
+func (n *Node) lacksBound() bool {
 	n.storing.Lock()
 	defer n.storing.Unlock()
-	n.storeBound(n.background, n.tokens.generation()+1)
+	return n.boundErr != nil
+}
+
+func (n *Node) storeNextBound() {
+	n.storing.Lock()
+	defer n.storing.Unlock()
+	_ = n.storeBound(n.background, n.tokens.generation()+1)
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 func TestALeaseThatExpiresIsLoggedIfSomebodyWaited(t *testing.T) {
@@ -55,5 +57,19 @@ func TestALoggerChangedByAReloadIsUsed(t *testing.T) {
 	}
 	if h.logs.Len() != before {
 		t.Error("the end was logged to the logger before the reload")
+	}
+}
+
+// A client can let leases expire as fast as it can ask for them.
+func TestAFloodOfExpiriesIsNoFloodOfLogLines(t *testing.T) {
+	t.Parallel()
+	core, logs := observer.New(zapcore.InfoLevel)
+	n := NewNode()
+	n.setLog(zap.New(core))
+	for range 500 {
+		n.logExpiry(expiry{key: "k"})
+	}
+	if got := logs.Len(); got < 1 || got > 2*firstExpiries {
+		t.Errorf("500 expiries wrote %d lines", got)
 	}
 }

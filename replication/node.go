@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/caddylock/caddylock/lockcore"
 	"github.com/caddylock/caddylock/lockcore/wire"
@@ -27,6 +28,8 @@ type Env struct {
 type Node struct {
 	options atomic.Pointer[Options]
 	log     atomic.Pointer[zap.Logger]
+	// expiryLog is log for what clients can cause at any rate.
+	expiryLog atomic.Pointer[zap.Logger]
 
 	// origin is the zero of the node's monotonic clock.
 	origin time.Time
@@ -49,12 +52,12 @@ type Node struct {
 	bound       uint64
 	boundErr    error
 
-	// background ends with background work; carried wakes the storing of the
-	// generation.
-	background context.Context
-	stop       context.CancelFunc
-	running    sync.WaitGroup
-	carried    chan struct{}
+	// background ends with background work; boundWanted wakes the storing of
+	// the next bound.
+	background  context.Context
+	stop        context.CancelFunc
+	running     sync.WaitGroup
+	boundWanted chan struct{}
 }
 
 // phase is how far a node has got.
@@ -70,16 +73,16 @@ const (
 // would have to be given back.
 func NewNode() *Node {
 	n := &Node{
-		origin:  time.Now(),
-		clients: clients{byID: make(map[string]*client)},
-		conns:   conns{open: make(map[*Conn]struct{}), empty: make(chan struct{})},
-		carried: make(chan struct{}, 1),
+		origin:      time.Now(),
+		clients:     clients{byID: make(map[string]*client)},
+		conns:       conns{open: make(map[*Conn]struct{}), empty: make(chan struct{})},
+		boundWanted: make(chan struct{}, 1),
 	}
-	n.tokens.onCarry = func(uint64) { n.noteCarry() }
+	n.tokens.onNearlyFull = n.wantBound
 	options := DefaultOptions()
 	n.options.Store(&options)
 	n.quota.max.Store(int64(options.MaxKeys))
-	n.log.Store(zap.NewNop())
+	n.setLog(zap.NewNop())
 	n.makeTables()
 	return n
 }
@@ -105,12 +108,12 @@ func (n *Node) Reconfigure(env Env) {
 	defer n.lifecycle.Unlock()
 	n.configure(env)
 	// The storage may be another one, which does not know the generation yet.
-	n.noteCarry()
+	n.wantBound()
 }
 
 func (n *Node) configure(env Env) {
 	n.options.Store(&env.Options)
-	n.log.Store(env.Log)
+	n.setLog(env.Log)
 	n.quota.max.Store(int64(env.Options.MaxKeys))
 	storage := boundedStorage{env.Storage}
 	n.storing.Lock()
@@ -155,8 +158,22 @@ func expiryOf(e *lockcore.Effect) expiry {
 	}
 }
 
+// A client can let leases expire as fast as it can ask for them: of their log
+// lines a second sees so many at first, and then every so manyth.
+const (
+	firstExpiries = 10
+	everyExpiry   = 1000
+)
+
+func (n *Node) setLog(log *zap.Logger) {
+	n.log.Store(log)
+	n.expiryLog.Store(log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, time.Second, firstExpiries, everyExpiry)
+	})))
+}
+
 func (n *Node) logExpiry(e expiry) {
-	n.log.Load().Info("lease expired while others waited",
+	n.expiryLog.Load().Info("lease expired while others waited",
 		zap.String("key", e.key), zap.Uint64("token", e.token), zap.Int("waiters", e.waiters),
 		zap.String("client", e.client), zap.String("client_addr", e.addr))
 }

@@ -2,6 +2,7 @@ package replication
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/caddylock/caddylock/lockcore"
@@ -31,7 +32,8 @@ type Options struct {
 	ClientTimeout time.Duration
 	// FailureTimeout is after how much silence a peer counts as dead. What is
 	// left of a lease after a restart is at least twice this, or its full
-	// length.
+	// length. A node that runs alone has no peers, so the configuration cannot set
+	// it yet.
 	FailureTimeout time.Duration
 }
 
@@ -63,11 +65,11 @@ func (o Options) Validate() error {
 		value, min int
 		max        int
 	}{
-		{"max_keys", o.MaxKeys, 1, 1 << 40},
-		{"max_waiters_per_key", o.MaxWaitersPerKey, 1, 1 << 31},
-		{"max_connections", o.MaxConnections, 1, 1 << 31},
+		{"max_keys", o.MaxKeys, 1, math.MaxInt32},
+		{"max_waiters_per_key", o.MaxWaitersPerKey, 1, math.MaxInt32},
+		{"max_connections", o.MaxConnections, 1, math.MaxInt32},
 		{"max_key_bytes", o.MaxKeyBytes, 1, wire.MaxKey},
-		{"max_outbox", o.MaxOutbox, LeastMaxOutbox, 1 << 31},
+		{"max_outbox", o.MaxOutbox, LeastMaxOutbox, math.MaxInt32},
 	} {
 		if c.value < c.min || c.value > c.max {
 			return fmt.Errorf("%s is %d; write a number from %d to %d", c.name, c.value, c.min, c.max)

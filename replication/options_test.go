@@ -18,7 +18,7 @@ func TestAnOptionOutOfItsRangeIsRefusedWithWhatToWrite(t *testing.T) {
 	for option, wants := range map[string]string{
 		"max_keys 0":             "max_keys is 0; write a number from 1 to",
 		"max_keys -1":            "max_keys is -1;",
-		"max_keys 1099511627777": "to 1099511627776",
+		"max_keys 2147483648":    "to 2147483647",
 		"max_waiters_per_key 0":  "max_waiters_per_key is 0;",
 		"max_connections 0":      "max_connections is 0;",
 		"max_key_bytes 0":        "max_key_bytes is 0;",

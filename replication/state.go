@@ -27,8 +27,8 @@ const (
 	recordWaiting = 2
 )
 
-// errForeignState is about a file that is not one of these, or not whole.
-var errForeignState = errors.New("not a whole state file of this version")
+// errBadState is about a file that is not one of these, or not whole.
+var errBadState = errors.New("not a whole state file of this version")
 
 // state is a state file in memory.
 type state struct {
@@ -105,10 +105,10 @@ func decodeState(file []byte) (*state, error) {
 		body, sum = file[:len(file)-sha256.Size], file[len(file)-sha256.Size:]
 	}
 	if !bytes.HasPrefix(body, []byte(stateMagic)) {
-		return nil, errForeignState
+		return nil, errBadState
 	}
 	if actual := sha256.Sum256(body); !bytes.Equal(actual[:], sum) {
-		return nil, fmt.Errorf("%w: its checksum does not match", errForeignState)
+		return nil, fmt.Errorf("%w: its checksum does not match", errBadState)
 	}
 	r := &stateReader{rest: body[len(stateMagic):], owners: make(map[lockcore.Owner]*lockcore.Owner)}
 	s := &state{generation: r.uint(math.MaxUint64)}
@@ -131,7 +131,7 @@ type stateReader struct {
 
 func (r *stateReader) fail(what string) {
 	if r.err == nil {
-		r.err = fmt.Errorf("%w: %s", errForeignState, what)
+		r.err = fmt.Errorf("%w: %s", errBadState, what)
 	}
 	r.rest = nil
 }
@@ -192,9 +192,9 @@ func (r *stateReader) record(s *state) bool {
 	return r.err == nil
 }
 
-// pass lets the time go by during which nobody served the state. Leases then
+// elapse lets the time go by during which nobody served the state. Leases then
 // have the floor of a failover left: their holders could not renew them.
-func (s *state) pass(now time.Time, o *Options) {
+func (s *state) elapse(now time.Time, o *Options) {
 	gone := max(0, now.Sub(s.written))
 	for i := range s.held {
 		h := &s.held[i]

@@ -116,7 +116,7 @@ func TestAStateThatIsWholeButMeaninglessIsNotRead(t *testing.T) {
 
 func mustNotRead(t *testing.T, file []byte) {
 	t.Helper()
-	if s, err := decodeState(file); !errors.Is(err, errForeignState) {
+	if s, err := decodeState(file); !errors.Is(err, errBadState) {
 		t.Errorf("%q is read as %+v, error %v", file, s, err)
 	}
 }
@@ -140,7 +140,7 @@ func TestTheTimeANodeWasStoppedPassesForWhatItLeft(t *testing.T) {
 	} {
 		written := time.Unix(0, 0)
 		s := &state{written: written, held: []lockcore.Held{{Lease: c.lease, Left: c.left, Age: math.MaxInt64}}}
-		s.pass(written.Add(c.gone), &o)
+		s.elapse(written.Add(c.gone), &o)
 		if got := s.held[0].Left; got != c.want {
 			t.Errorf("%s: %s left, want %s", name, got, c.want)
 		}
@@ -157,7 +157,7 @@ func TestAWaitOfAStoppedNodeGoesOnUnlessItIsForEver(t *testing.T) {
 	s := &state{written: written, waiting: []lockcore.Waiting{
 		{Left: lockcore.Forever}, {Left: time.Minute}, {Left: time.Second},
 	}}
-	s.pass(written.Add(10*time.Second), &o)
+	s.elapse(written.Add(10*time.Second), &o)
 	for i, want := range []time.Duration{lockcore.Forever, 50 * time.Second, 0} {
 		if got := s.waiting[i].Left; got != want {
 			t.Errorf("waiter %d: %s left, want %s", i, got, want)

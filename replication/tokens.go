@@ -7,7 +7,13 @@ import (
 	"github.com/caddylock/caddylock/lockcore"
 )
 
-const counterMask = 1<<lockcore.CounterBits - 1
+const (
+	counterMask = 1<<lockcore.CounterBits - 1
+	// nearlyFull is where a counter announces the next generation, so that it is
+	// stored before it is used: a million grants before, and later than where any
+	// counter starts.
+	nearlyFull = counterMask + 1 - 1<<20
+)
 
 // tokenCounter issues the node's fencing tokens. All shards share it, so tokens
 // grow over all keys.
@@ -16,8 +22,8 @@ type tokenCounter struct {
 	// generation by itself.
 	packed atomic.Uint64
 	place  uint64
-	// onCarry is told the new generation when the counter was full.
-	onCarry func(generation uint64)
+	// onNearlyFull is called once in a generation, by the grant that gets there.
+	onNearlyFull func()
 }
 
 // start begins a generation. The counter starts at the milliseconds of the
@@ -31,8 +37,8 @@ func (c *tokenCounter) start(generation uint64, now time.Time) {
 // Next returns a token greater than every one before it.
 func (c *tokenCounter) Next() uint64 {
 	packed := c.packed.Add(1)
-	if packed&counterMask == 0 {
-		c.onCarry(packed >> lockcore.CounterBits)
+	if packed&counterMask == nearlyFull {
+		c.onNearlyFull()
 	}
 	return packed>>lockcore.CounterBits<<(lockcore.PlaceBits+lockcore.CounterBits) |
 		c.place<<lockcore.CounterBits | packed&counterMask

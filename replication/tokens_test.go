@@ -12,17 +12,17 @@ import (
 	"github.com/caddylock/caddylock/lockcore/wire"
 )
 
-// newTokens returns a counter and the generations that it told.
-func newTokens(generation uint64, now time.Time) (c *tokenCounter, carried *[]uint64) {
-	carried = new([]uint64)
-	c = &tokenCounter{onCarry: func(g uint64) { *carried = append(*carried, g) }}
+// newTokens returns a counter, and how often it said that it is nearly full.
+func newTokens(generation uint64, now time.Time) (c *tokenCounter, announced *int) {
+	announced = new(int)
+	c = &tokenCounter{onNearlyFull: func() { *announced++ }}
 	c.start(generation, now)
-	return c, carried
+	return c, announced
 }
 
 func TestTokensGrowAndBelongToTheirGeneration(t *testing.T) {
 	t.Parallel()
-	c, carried := newTokens(1796097600, time.Unix(0, 0))
+	c, announced := newTokens(1796097600, time.Unix(0, 0))
 	before := uint64(0)
 	for range 1000 {
 		token := c.Next()
@@ -31,21 +31,23 @@ func TestTokensGrowAndBelongToTheirGeneration(t *testing.T) {
 		}
 		before = token
 	}
-	if len(*carried) > 0 {
-		t.Errorf("carried to %d", *carried)
+	if *announced > 0 {
+		t.Error("a fresh counter says that it is nearly full")
 	}
 }
 
 func TestAFullCounterGoesOnInTheNextGeneration(t *testing.T) {
 	t.Parallel()
-	c, carried := newTokens(5, time.Unix(0, 0))
+	c, announced := newTokens(5, time.Unix(0, 0))
+	c.packed.Store(5<<lockcore.CounterBits | nearlyFull - 1)
+	c.Next()
 	c.packed.Store(5<<lockcore.CounterBits | counterMask - 1)
 	last, first := c.Next(), c.Next()
 	if last != lockcore.Token(5, 0, counterMask) || first != lockcore.Token(6, 0, 0) {
 		t.Errorf("the tokens around the end are %d and %d", last, first)
 	}
-	if !slices.Equal(*carried, []uint64{6}) || c.generation() != 6 {
-		t.Errorf("carried to %d, now at %d", *carried, c.generation())
+	if *announced != 1 || c.generation() != 6 {
+		t.Errorf("announced %d times, now at %d", *announced, c.generation())
 	}
 }
 
@@ -88,7 +90,7 @@ func TestAStartInTheSameSecondBeginsAboveTheTokensBefore(t *testing.T) {
 func TestTokensAreIssuedOnceHoweverManyAsk(t *testing.T) {
 	t.Parallel()
 	const askers, each = 8, 20_000
-	c := &tokenCounter{onCarry: func(uint64) {}}
+	c := &tokenCounter{onNearlyFull: func() {}}
 	c.packed.Store(9<<lockcore.CounterBits | counterMask - askers*each/2)
 	issued := make([][]uint64, askers)
 	var asking sync.WaitGroup
@@ -112,19 +114,25 @@ func TestTokensAreIssuedOnceHoweverManyAsk(t *testing.T) {
 	}
 }
 
-// TestAfterACarryTheBoundIsStoredOneAhead looks at the storage around the
-// moment at which a counter is full.
-func TestAfterACarryTheBoundIsStoredOneAhead(t *testing.T) {
+// No counter starts beyond the point where it announces the next generation.
+func TestACounterStartsBeforeItIsNearlyFull(t *testing.T) {
+	t.Parallel()
+	c, _ := newTokens(1, time.Unix(0, int64(time.Second)-1))
+	if start := c.packed.Load() & counterMask; start >= nearlyFull {
+		t.Errorf("a counter starts at %d, and is nearly full at %d", start, uint64(nearlyFull))
+	}
+}
+
+func TestTheNextGenerationIsStoredBeforeItIsUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startedHost(t)
 		generation := h.node.tokens.generation()
-		mustBeStored(t, h, generation+1)
-		fillCounter(h.node)
-		newest := greaterToken(t, h, 0)
-		newest = greaterToken(t, h, newest)
+		mustBeStored(t, h, generation)
+		newest := nearlyFillCounter(t, h)
 		synctest.Wait()
-		mustBeStored(t, h, generation+2)
+		mustBeStored(t, h, generation+1)
+		newest = carry(t, h, newest)
 		if h.node.tokens.generation() != generation+1 {
 			t.Error("the counter did not carry")
 		}
@@ -134,19 +142,19 @@ func TestAfterACarryTheBoundIsStoredOneAhead(t *testing.T) {
 	})
 }
 
-// TestAKillBeforeTheNewBoundIsStoredStillLeadsToGreaterTokens: the bound was
-// one ahead already.
-func TestAKillBeforeTheNewBoundIsStoredStillLeadsToGreaterTokens(t *testing.T) {
+func TestABoundThatCannotBeStoredIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, f := range []fault{fails, hangs} {
 		synctest.Test(t, func(t *testing.T) {
 			h := startedHost(t)
 			h.storage.breakAt("store", "generation", f)
-			fillCounter(h.node)
-			newest := greaterToken(t, h, 0)
-			newest = greaterToken(t, h, newest)
-			h.kill()
+			newest := carry(t, h, nearlyFillCounter(t, h))
+			time.Sleep(storageTimeout)
 			h.storage.repair()
+			time.Sleep(boundRetry)
+			synctest.Wait()
+			mustBeStored(t, h, h.node.tokens.generation()+1)
+			h.kill()
 			h.start()
 			greaterToken(t, h, newest)
 		})
@@ -158,8 +166,9 @@ func TestAStopAfterACarryLosesNoLock(t *testing.T) {
 	for range 50 {
 		h := startedHost(t)
 		p := h.phone()
-		fillCounter(h.node)
+		h.node.tokens.packed.Store(h.node.tokens.generation()<<lockcore.CounterBits | nearlyFull - 1)
 		p.acquire("30", "x")
+		h.node.tokens.packed.Store(h.node.tokens.generation()<<lockcore.CounterBits | counterMask)
 		p.acquire("30", "y")
 		p.hangUp()
 		if err := h.stop(); err != nil {
@@ -173,9 +182,19 @@ func TestAStopAfterACarryLosesNoLock(t *testing.T) {
 	}
 }
 
-// fillCounter leaves one token in the generation.
-func fillCounter(n *Node) {
-	n.tokens.packed.Store(n.tokens.generation()<<lockcore.CounterBits | counterMask - 1)
+// nearlyFillCounter has the counter announce the next generation, and returns the
+// token that did it.
+func nearlyFillCounter(t *testing.T, h *host) uint64 {
+	t.Helper()
+	h.node.tokens.packed.Store(h.node.tokens.generation()<<lockcore.CounterBits | nearlyFull - 1)
+	return greaterToken(t, h, 0)
+}
+
+// carry uses the generation up and returns the first token of the next.
+func carry(t *testing.T, h *host, newest uint64) uint64 {
+	t.Helper()
+	h.node.tokens.packed.Store(h.node.tokens.generation()<<lockcore.CounterBits | counterMask)
+	return greaterToken(t, h, newest)
 }
 
 func mustBeStored(t *testing.T, h *host, bound uint64) {
