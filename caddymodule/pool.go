@@ -130,6 +130,7 @@ func (h *host) begin(a *App) error {
 		return err
 	}
 	h.file = file
+	warnOfFewDescriptors(a.settings.log)
 	return nil
 }
 
