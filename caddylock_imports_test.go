@@ -14,6 +14,7 @@ var allowed = map[string][]string{
 	"/lockcore/wire": nil,
 	"/lockcore":      nil,
 	"/replication":   {module + "/lockcore", "go.uber.org/zap", "go.uber.org/multierr"},
+	"/client":        {module + "/lockcore/wire"},
 	"/caddymodule":   {""},
 }
 

@@ -1,0 +1,287 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Lock is a lock that was acquired. It ends once: released, detached, or lost.
+// Any number of goroutines may use it at once.
+//
+// That it has not ended is no proof that it is held: the program may have been
+// paused. A resource that must not be written by two checks the [Lock.Token]; see
+// the package fence.
+type Lock struct {
+	client *Client
+	key    string
+	token  uint64
+	values context.Context // the acquire's, for its values
+
+	mu       sync.Mutex
+	lease    time.Duration
+	deadline time.Time
+	// renewAt is when to renew next; zero if the lock is not renewed.
+	renewAt time.Time
+	timer   *time.Timer
+	err     error // why it has ended; nil while it is held
+	// unreleased says that the server may still hold what is lost here.
+	unreleased bool
+	// done and ctx are made when they are asked for; keeping holds one while a
+	// keep is under way.
+	done    chan struct{}
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	keeping chan struct{}
+}
+
+// locks are the locks that a client holds, by token.
+type locks struct {
+	mu     sync.Mutex
+	held   map[uint64]*Lock
+	closed bool
+}
+
+func (s *locks) add(l *Lock) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.held[l.token] = l
+	return true
+}
+
+func (s *locks) remove(token uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, token)
+}
+
+func (s *locks) holds(token uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held[token] != nil
+}
+
+func (s *locks) size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held)
+}
+
+// close admits no more locks and returns those that are held.
+func (s *locks) close() (held []*Lock) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, l := range s.held {
+		held = append(held, l)
+	}
+	return held
+}
+
+// granted makes a lock of the answer to a.
+func (a *acquisition) granted(got *answer) (*Lock, error) {
+	l := &Lock{client: a.client, key: a.key, token: got.token, lease: a.o.lease, values: a.values}
+	if !a.client.locks.add(l) {
+		a.client.background(func() { l.releaseUnheld() })
+		return nil, ErrClosed
+	}
+	a.client.count.acquired.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leaseBegan(a.call.sent, got.at, a.o.renew)
+	l.timer = time.AfterFunc(time.Until(l.next()), l.tick)
+	return l, nil
+}
+
+// leaseBegan works out the deadline. The lease began between the sending of the
+// acquire and the coming of its answer; if that is long, because others held the
+// key, the answer counts, and a renewal makes sure.
+func (l *Lock) leaseBegan(sent, answered time.Time, renew bool) {
+	began := sent
+	if answered.Sub(sent) > l.lease/10 {
+		began = answered
+	}
+	l.deadline = began.Add(l.lease)
+	switch {
+	case !renew:
+	case began.Equal(sent):
+		l.renewAt = began.Add(l.lease / 3)
+	default:
+		l.renewAt = began
+	}
+}
+
+// next is when there is something to do: to renew, or to end.
+func (l *Lock) next() time.Time {
+	if !l.renewAt.IsZero() && l.renewAt.Before(l.deadline) {
+		return l.renewAt
+	}
+	return l.deadline
+}
+
+// Key returns the key.
+func (l *Lock) Key() string { return l.key }
+
+// Token returns the fencing token: greater than that of any earlier grant of any
+// key. It is at most 2^63-1, and larger than a JSON number can be relied upon to
+// hold.
+func (l *Lock) Token() uint64 { return l.token }
+
+// Deadline returns when the lease ends unless it is renewed or kept before, by
+// this process's monotonic clock. Where others held the key before, and the lock
+// is not renewed, the server's end may be earlier by the time that its answer took.
+func (l *Lock) Deadline() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deadline
+}
+
+// Err returns nil while the lock is held; [ErrReleased] after it was released or
+// detached, which matches [ErrClosed], too, if Close did that; a [*LostError],
+// which matches [ErrLost], if it was lost.
+func (l *Lock) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Done returns a channel that is closed when the lock ends.
+func (l *Lock) Done() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done == nil {
+		l.done = make(chan struct{})
+		if l.err != nil {
+			close(l.done)
+		}
+	}
+	return l.done
+}
+
+// Context returns a context that ends when the lock does, with what [Lock.Err]
+// says as its cause. It has the values of the acquire's context, but neither its
+// end nor its deadline.
+func (l *Lock) Context() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil {
+		l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(l.values))
+		if l.err != nil {
+			l.cancel(l.err)
+		}
+	}
+	return l.ctx
+}
+
+// end ends the lock, for the reason err, unless it has ended. It returns why it
+// has ended before.
+func (l *Lock) end(err error) (before error) {
+	l.mu.Lock()
+	if l.err != nil {
+		defer l.mu.Unlock()
+		return l.err
+	}
+	l.err = err
+	l.timer.Stop()
+	if l.done != nil {
+		close(l.done)
+	}
+	cancel := l.cancel
+	l.mu.Unlock()
+	if cancel != nil {
+		cancel(err)
+	}
+	l.client.locks.remove(l.token)
+	return nil
+}
+
+// lose ends the lock because of reason.
+func (l *Lock) lose(reason error) error {
+	lost := &LostError{Key: l.key, Token: l.token, Reason: reason}
+	if before := l.end(lost); before != nil {
+		return before
+	}
+	c := l.client
+	c.count.lost.Add(1)
+	c.o.log.Warn("lock lost", "key", l.key, "token", l.token, "reason", reason)
+	return lost
+}
+
+// Release ends the lock and gives it back. The lock has ended here when it
+// returns, whatever it returns: nothing is left to do but to report an error.
+//
+// A context that is over does not keep the release from the server: it is then
+// sent all the same, the call waits up to a second for the answer, and the release
+// goes on in the background for up to 5 seconds, as it does when ctx ends later.
+//
+// It returns [ErrLost] if the lock was lost before, also if it is only now that
+// the server says so; [ErrReleased] if it was released or detached before; an
+// error that matches ctx's, or [ErrUnavailable], if no answer came: then the lease
+// ends the lock, unless a try got through.
+func (l *Lock) Release(ctx context.Context) error {
+	if before := l.end(ErrReleased); before != nil {
+		l.releaseLost(ctx)
+		return fmt.Errorf("release %q: %w", l.key, before)
+	}
+	return l.releaseHeld(ctx)
+}
+
+// releaseHeld sends the release of a lock that ended for that.
+func (l *Lock) releaseHeld(ctx context.Context) error {
+	c := l.client
+	if err := c.begin(); err != nil {
+		return fmt.Errorf("release %q: %w", l.key, err)
+	}
+	defer c.end()
+	return l.orLost(c.release(ctx, l.key, l.token))
+}
+
+// orLost makes a loss of the news that a lock that was held here is not.
+func (l *Lock) orLost(err error) error {
+	if notHeld := asNotHeld(err); notHeld != nil {
+		l.client.count.lost.Add(1)
+		return fmt.Errorf("release %q: %w", l.key, &LostError{Key: l.key, Token: l.token, Reason: notHeld})
+	}
+	return err
+}
+
+// releaseLost releases what is lost by this client's clock only: a renewal whose
+// answer did not come may have reached the server.
+func (l *Lock) releaseLost(ctx context.Context) {
+	l.mu.Lock()
+	unreleased := l.unreleased
+	l.unreleased = false
+	l.mu.Unlock()
+	if !unreleased || l.client.begin() != nil {
+		return
+	}
+	defer l.client.end()
+	// Whether it was still there is of no interest: it was lost.
+	_ = l.client.release(ctx, l.key, l.token)
+}
+
+// releaseUnheld releases a lock that nobody was given.
+func (l *Lock) releaseUnheld() {
+	if err := l.client.release(l.client.life, l.key, l.token); err != nil {
+		l.client.o.log.Warn("could not release a lock: its lease will end it", "key", l.key, "token", l.token, "error", err)
+	}
+}
+
+// Detach hands the lock on: it ends here and is renewed no more, but stays at the
+// server until its lease ends, or until somebody who was told the token keeps or
+// releases it with [Client.Keep] or [Client.Release]. Close does not release it.
+// It does nothing to a lock that has ended.
+func (l *Lock) Detach() { l.end(ErrReleased) }
+
+// releaseAll releases the locks that are held, all at once.
+func (c *Client) releaseAll() {
+	for _, l := range c.locks.close() {
+		if l.end(fmt.Errorf("%w: %w", ErrReleased, ErrClosed)) == nil {
+			c.background(l.releaseUnheld)
+		}
+	}
+}

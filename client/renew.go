@@ -1,0 +1,186 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/caddylock/caddylock/lockcore/wire"
+)
+
+// tick ends the lock at its deadline, and renews it before. It runs when the
+// lock's timer fires, in a goroutine that lasts as long as a renewal does.
+func (l *Lock) tick() {
+	for l.due() {
+		l.renew()
+	}
+}
+
+// due reports whether to renew now; if not, it sees to what comes next.
+func (l *Lock) due() bool {
+	l.mu.Lock()
+	now := time.Now()
+	switch {
+	case l.err != nil:
+	case !now.Before(l.deadline):
+		l.unreleased = true
+		l.mu.Unlock()
+		l.lose(ErrLeaseOver)
+		return false
+	case !l.renewAt.IsZero() && !now.Before(l.renewAt):
+		l.mu.Unlock()
+		return true
+	default:
+		l.timer.Reset(time.Until(l.next()))
+	}
+	l.mu.Unlock()
+	return false
+}
+
+// renew keeps the lock for another lease. Only the server's word that it is not
+// held is a loss; anything else is tried again until the deadline.
+func (l *Lock) renew() {
+	c := l.client
+	if c.begin() != nil {
+		l.renewLater() // Close is about to end the lock
+		return
+	}
+	defer c.end()
+	ctx, cancel := context.WithDeadline(l.Context(), l.Deadline())
+	defer cancel()
+	err := l.keep(ctx, l.currentLease())
+	switch {
+	case err == nil:
+		c.count.renewed.Add(1)
+	case l.Err() == nil:
+		c.count.renewalFailures.Add(1)
+		c.o.log.Warn("could not renew a lock", "key", l.key, "token", l.token, "error", err)
+		l.renewLater()
+	}
+}
+
+// renewLater puts a renewal off that failed.
+func (l *Lock) renewLater() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewAt = time.Now().Add(min(retryEvery, l.lease/10+time.Millisecond))
+}
+
+func (l *Lock) currentLease() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lease
+}
+
+// Keep makes the lease end at now + lease, whether that is later or earlier than
+// it was, and renewals, if any, are for that lease from now on.
+//
+// lease must be above 0; a fraction of a millisecond counts as a whole one. It
+// returns [ErrLost] if the lock is lost, also if the server says so now;
+// [ErrReleased] if it was released or detached; [ErrRefused] if the server does
+// not allow the lease. An error that matches ctx's, or [ErrUnavailable], means
+// that no answer came: the lock goes on until the earlier of both ends.
+func (l *Lock) Keep(ctx context.Context, lease time.Duration) error {
+	lease, err := wireDuration("lease", lease)
+	if err == nil {
+		err = l.keepNow(ctx, lease)
+	}
+	if err != nil {
+		return fmt.Errorf("keep %q: %w", l.key, err)
+	}
+	return nil
+}
+
+func (l *Lock) keepNow(ctx context.Context, lease time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if err := l.client.begin(); err != nil {
+		return err
+	}
+	defer l.client.end()
+	return l.keep(ctx, lease)
+}
+
+// keep asks for lease. Of two at once the second waits: the server's last word
+// must be known.
+func (l *Lock) keep(ctx context.Context, lease time.Duration) error {
+	if err := l.beginKeep(ctx); err != nil {
+		return err
+	}
+	defer func() { <-l.keeping }()
+	c := l.client
+	q := question{op: wire.OpKeep, key: l.key, token: l.token, lease: lease, client: c}
+	q.patience = c.o.unavailableAfter
+	q.attempt = max(time.Millisecond, min(attemptFor, l.currentLease()/6))
+	got, err := q.ask(ctx)
+	switch {
+	case err != nil && q.tries > 0:
+		l.mayEnd(q.sent.Add(lease))
+		return err
+	case err != nil:
+		return err
+	case got.kind == wire.KindError:
+		return l.refused(q.refusal(&got))
+	}
+	return l.kept(q.sent, lease)
+}
+
+// beginKeep waits for a keep that is under way.
+func (l *Lock) beginKeep(ctx context.Context) error {
+	l.mu.Lock()
+	if l.keeping == nil {
+		l.keeping = make(chan struct{}, 1)
+	}
+	keeping := l.keeping
+	l.mu.Unlock()
+	select {
+	case keeping <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// kept notes the new end, unless the lock has ended meanwhile.
+func (l *Lock) kept(sent time.Time, lease time.Duration) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
+	}
+	l.lease, l.deadline = lease, sent.Add(lease)
+	if !l.renewAt.IsZero() {
+		l.renewAt = sent.Add(lease / 3)
+	}
+	l.timer.Reset(time.Until(l.next()))
+	return nil
+}
+
+// mayEnd notes that the lease may end at an earlier moment than was known.
+func (l *Lock) mayEnd(at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil && at.Before(l.deadline) {
+		l.deadline = at
+		l.timer.Reset(time.Until(l.next()))
+	}
+}
+
+// refused ends the lock if that is what the server's refusal means.
+func (l *Lock) refused(err error) error {
+	if notHeld := asNotHeld(err); notHeld != nil {
+		return l.lose(notHeld)
+	}
+	return err
+}
+
+func asNotHeld(err error) *NotHeldError {
+	var notHeld *NotHeldError
+	errors.As(err, &notHeld)
+	return notHeld
+}
