@@ -67,7 +67,7 @@ func (c *Client) tryToAcquire(ctx context.Context, key string, wait time.Duratio
 		return nil, err
 	}
 	defer c.end()
-	a := acquisition{client: c, key: key, o: o, values: ctx, began: time.Now()}
+	a := acquisition{client: c, key: key, o: o, values: ctx, began: c.now()}
 	a.patience = c.o.unavailableAfter
 	a.call = c.newCall(wire.OpAcquire, c.tag(), key)
 	defer c.free(a.call)
@@ -84,10 +84,10 @@ type acquisition struct {
 	o      lockOptions
 	values context.Context // of the call, for the lock
 	call   *call
-	began  time.Time
+	began  int64
 	// giveUpAt is when to withdraw so as to return by the deadline of the context;
-	// zero if that has none. cut says that the wait sent was that of the context.
-	giveUpAt time.Time
+	// noLimit if that has none. cut says that the wait sent was that of the context.
+	giveUpAt int64
 	cut      bool
 	// conn is where it was sent last, gone are the connections where it was sent
 	// before and that are closed.
@@ -97,8 +97,10 @@ type acquisition struct {
 
 // limitByContext leaves a twentieth of a second at most for a withdrawal.
 func (a *acquisition) limitByContext(ctx context.Context) {
+	a.giveUpAt = noLimit
 	if deadline, ok := ctx.Deadline(); ok {
-		a.giveUpAt = deadline.Add(-min(deadline.Sub(a.began)/10, 50*time.Millisecond))
+		left := deadline.Sub(a.client.born) - time.Duration(a.began)
+		a.giveUpAt = a.began + int64(left-min(left/10, 50*time.Millisecond))
 	}
 }
 
@@ -125,18 +127,22 @@ func (a *acquisition) run(ctx context.Context) (*Lock, error) {
 	}
 }
 
-// prepare fills in what is left of the wait.
+// prepare fills in what is left of the wait, and how long an answer may take: for
+// ever only if the wait is.
 func (a *acquisition) prepare() {
-	req := &a.call.req
+	req, now := &a.call.req, a.client.now()
 	req.Lease, req.Wait, a.cut = a.o.lease, a.o.wait, false
 	if a.o.wait != wire.Try && a.o.wait != wire.Forever {
-		req.Wait = max(wire.Try, a.o.wait-time.Since(a.began))
+		req.Wait = max(wire.Try, a.o.wait-time.Duration(now-a.began))
 	}
-	if a.giveUpAt.IsZero() || req.Wait == wire.Try {
-		return
+	if a.giveUpAt != noLimit && req.Wait != wire.Try {
+		if left := max(wire.Try, time.Duration(a.giveUpAt-now)); left < req.Wait {
+			req.Wait, a.cut = left, true
+		}
 	}
-	if left := max(wire.Try, time.Until(a.giveUpAt)); left < req.Wait {
-		req.Wait, a.cut = left, true
+	a.call.limit = a.giveUpAt
+	if req.Wait < wire.MaxWait {
+		a.call.limit = min(a.giveUpAt, now+int64(req.Wait+a.client.o.pingTimeout))
 	}
 }
 
@@ -154,35 +160,19 @@ func (a *acquisition) notSent(ctx context.Context, n *conn) error {
 
 // await waits for an answer. An error means that none is waited for any more.
 func (a *acquisition) await(ctx context.Context) error {
-	switch a.call.wait(ctx, a.limit()) {
-	case gotAnswer:
-		return nil
-	case ctxEnded:
+	if err := a.call.wait(ctx); err != nil {
 		a.conn.forget(a.call)
-		return ctx.Err()
+		return err
 	}
-	switch {
-	case a.conn.forget(a.call):
-	case !a.giveUpAt.IsZero() && !time.Now().Before(a.giveUpAt):
+	if a.call.answer.err != errLate {
+		return nil
+	}
+	if a.client.now() >= a.giveUpAt {
 		return context.DeadlineExceeded
-	default:
-		// It may answer pings, but not this.
-		a.conn.close(errNoAnswer)
-		a.call.answer = answer{err: errNoAnswer}
 	}
+	// It may answer pings, but not this.
+	a.conn.close(errLate)
 	return nil
-}
-
-// limit is how long an answer may take: for ever only if the wait is.
-func (a *acquisition) limit() time.Duration {
-	limit := noLimit
-	if wait := a.call.req.Wait; wait < wire.MaxWait {
-		limit = wait + a.client.o.pingTimeout
-	}
-	if !a.giveUpAt.IsZero() {
-		limit = min(limit, max(0, time.Until(a.giveUpAt)))
-	}
-	return limit
 }
 
 // settle takes in the answer. The acquire is over with a lock or with an error;
@@ -214,7 +204,7 @@ func (a *acquisition) settle() (l *Lock, over bool, err error) {
 
 // dropped notes that the connection ended before it brought an answer.
 func (a *acquisition) dropped() {
-	if time.Since(a.call.sent) >= settled {
+	if a.client.now()-a.call.sent >= int64(settled) {
 		a.since, a.missed = time.Time{}, 0
 	}
 	if len(a.gone) == maxGone {
@@ -263,7 +253,8 @@ func (a *acquisition) withdraw(ctx context.Context, why error) error {
 			return why
 		}
 	}
-	a.client.background(func() { q.withdrawLater(a.o.lease) })
+	later, lease := q, a.o.lease
+	a.client.background(func() { later.withdrawLater(lease) })
 	return why
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -14,14 +15,28 @@ import (
 type call struct {
 	req wire.Request
 	key []byte // what req.Key is made of
-	// sent is no later than the moment the server sees the request.
-	sent time.Time
+	// sent is no later than the moment the server sees the request, limit when the
+	// call is to fail with errLate: see Client.now.
+	sent, limit int64
 	// order tells the older of two calls of a connection.
-	order  uint64
+	order uint64
+	// patient says that the caller does not listen to its context at first: see
+	// wait. early says that it still does not.
+	patient, early bool
+
 	answer answer
-	done   chan struct{} // holds one: the answer is there
-	timer  *time.Timer
+	told   chan tidings // holds one of each
 }
+
+// tidings are what a connection tells the caller of a pending call.
+type tidings int
+
+const (
+	// answerIsThere is the last; the call is pending no more.
+	answerIsThere tidings = iota
+	// notEarly tells it to listen to its context, too.
+	notEarly
+)
 
 // answer is what came of a call.
 type answer struct {
@@ -33,7 +48,7 @@ type answer struct {
 	left    time.Duration
 	waiters int
 	addr    string
-	at      time.Time
+	at      int64
 }
 
 // undone reports whether the server asked says that it has not done what it was
@@ -42,11 +57,7 @@ func (a *answer) undone() bool {
 	return a.kind == wire.KindMoved || a.kind == wire.KindError && a.code == wire.CodeNotReady
 }
 
-func newCall() any {
-	timer := time.NewTimer(time.Hour)
-	timer.Stop()
-	return &call{done: make(chan struct{}, 1), timer: timer}
-}
+func newCall() any { return &call{told: make(chan tidings, 2)} }
 
 func (c *Client) newCall(op wire.Op, tag uint64, key string) *call {
 	k := c.calls.Get().(*call)
@@ -62,54 +73,69 @@ func (c *Client) free(k *call) {
 }
 
 // answered fills in the answer that r is.
-func (k *call) answered(r *wire.Reply, at time.Time) {
+func (k *call) answered(r *wire.Reply, at int64) {
 	k.answer = answer{kind: r.Kind, code: r.Code, token: r.Token, left: r.Left, waiters: r.Waiters, at: at}
 	if r.Kind == wire.KindMoved {
 		k.answer.addr = string(r.Addr)
 	}
-	k.done <- struct{}{}
+	k.told <- answerIsThere
 }
 
 func (k *call) fail(err error) {
 	k.answer = answer{err: err}
-	k.done <- struct{}{}
+	k.told <- answerIsThere
 }
 
-// outcome is how a wait for an answer ended.
-type outcome int
+// errLate is why a call failed that its connection answered too late.
+var errLate = errors.New("no answer in time")
 
-const (
-	gotAnswer outcome = iota
-	ctxEnded
-	tookTooLong
-)
+// noLimit is the limit of what may take for ever.
+const noLimit = math.MaxInt64
 
-const noLimit time.Duration = math.MaxInt64
+// rest is how long a connection rests between two lookings for calls that are late,
+// or not early any more.
+const rest = 5 * time.Millisecond
 
-// wait waits for the answer until ctx ends or limit is over. The call stays
-// pending if there is none.
-func (k *call) wait(ctx context.Context, limit time.Duration) outcome {
+// mayBeEarly says whether a call may be early whose context is ctx: that need not
+// be listened to if it cannot end soon, or only by a cancellation, which then has
+// to wait a moment.
+func (c *Client) mayBeEarly(ctx context.Context, now int64) bool {
+	if ctx.Done() == nil {
+		return false
+	}
+	deadline, ok := ctx.Deadline()
+	return !ok || int64(deadline.Sub(c.born))-now > 2*int64(rest)
+}
+
+// wait waits until the answer is there or ctx ends; in that case the call stays
+// pending.
+//
+// To listen to a context that thousands of callers share takes as long as all the
+// rest of a call. Most calls are answered before that is worth its while, so it
+// begins only when the connection finds that this one was not.
+func (k *call) wait(ctx context.Context) error {
 	ended := ctx.Done()
-	if limit == noLimit {
-		if ended == nil {
-			<-k.done
-			return gotAnswer
-		}
-		select {
-		case <-k.done:
-			return gotAnswer
-		case <-ended:
-			return ctxEnded
+	if k.patient || ended == nil {
+		if <-k.told == answerIsThere {
+			return nil
 		}
 	}
-	k.timer.Reset(limit)
-	defer k.timer.Stop()
 	select {
-	case <-k.done:
-		return gotAnswer
+	case <-k.told:
+		return nil
 	case <-ended:
-		return ctxEnded
-	case <-k.timer.C:
-		return tookTooLong
+		return ctx.Err()
+	}
+}
+
+// drain waits for the answer of a call that has one, and takes away what else a
+// call was told.
+func (k *call) drain(answered bool) {
+	for answered {
+		answered = <-k.told != answerIsThere
+	}
+	select {
+	case <-k.told:
+	default:
 	}
 }

@@ -66,7 +66,7 @@ func New(addrs []string, opts ...Option) (*Client, error) {
 		stopping: make(chan struct{}), idle: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	c.life, c.endLife = context.WithCancel(context.Background())
-	c.locks.held = make(map[uint64]*Lock)
+	c.locks.init()
 	c.routes.client = c
 	c.routes.open = make(map[*conn]struct{})
 	c.routes.changed = make(chan struct{})
@@ -120,10 +120,7 @@ func (c *Client) begin() error {
 
 func (c *Client) end() {
 	if c.inflight.Add(-1) == 0 && c.closing.Load() {
-		select {
-		case c.idle <- struct{}{}:
-		default:
-		}
+		poke(c.idle)
 	}
 }
 

@@ -22,7 +22,7 @@ const maxOut = 1 << 20
 // connection up once more does nothing.
 const maxGivenUp = 1024
 
-// conn is a connection whose hello was answered. Its reader, writer and pinger
+// conn is a connection whose hello was answered. Its reader, writer and watch
 // run until it is closed.
 type conn struct {
 	link *link
@@ -39,6 +39,8 @@ type conn struct {
 	room    chan struct{} // closed when out is taken; nil if nobody waits for that
 	pending map[uint64]*call
 	orders  uint64
+	// soonest is the limit of a pending call at the earliest, or earlier.
+	soonest int64
 	givenUp map[uint64]struct{}
 	// noAcquires is set when the client closes.
 	noAcquires bool
@@ -48,6 +50,7 @@ type conn struct {
 	reply   wire.Reply
 
 	wake   chan struct{}
+	alarm  chan struct{} // soonest is sooner
 	closed chan struct{}
 	heard  atomic.Int64 // when something was read last, see Client.now
 
@@ -74,7 +77,9 @@ func newConn(l *link, raw, nc net.Conn) *conn {
 		link: l, raw: raw, nc: nc, in: newLines(nc),
 		pending:  make(map[uint64]*call),
 		givenUp:  make(map[uint64]struct{}),
+		soonest:  noLimit,
 		wake:     make(chan struct{}, 1),
+		alarm:    make(chan struct{}, 1),
 		closed:   make(chan struct{}),
 		replaced: make(chan struct{}),
 	}
@@ -84,7 +89,7 @@ func newConn(l *link, raw, nc net.Conn) *conn {
 func (n *conn) start() {
 	c := n.link.client
 	n.heard.Store(c.now())
-	for _, serve := range []func(){n.read, n.write, n.ping} {
+	for _, serve := range []func(){n.read, n.write, n.watch} {
 		c.running.Go(serve)
 	}
 }
@@ -92,7 +97,8 @@ func (n *conn) start() {
 // send has the writer write k, after the giving up of the connections gone, and
 // makes k pending. It waits for room until ctx ends.
 func (n *conn) send(ctx context.Context, k *call, gone []uint64) error {
-	k.sent = time.Now()
+	k.sent = n.link.client.now()
+	k.patient = n.link.client.mayBeEarly(ctx, k.sent)
 	n.mu.Lock()
 	for len(n.out) > maxOut && n.err == nil {
 		if err := n.awaitRoom(ctx); err != nil {
@@ -109,9 +115,14 @@ func (n *conn) send(ctx context.Context, k *call, gone []uint64) error {
 	}
 	n.giveUp(gone)
 	n.out = wire.AppendRequest(n.out, &k.req)
+	k.early = k.patient
 	n.orders++
 	k.order = n.orders
 	n.pending[k.req.Tag] = k
+	if due := k.due(); due < n.soonest {
+		n.soonest = due
+		poke(n.alarm)
+	}
 	n.wakeWriter()
 	return nil
 }
@@ -172,8 +183,13 @@ func (n *conn) wakeWriter() {
 		return
 	}
 	n.writing = true
+	poke(n.wake)
+}
+
+// poke tells whoever listens to a channel that holds one.
+func poke(c chan<- struct{}) {
 	select {
-	case n.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -218,9 +234,7 @@ func (n *conn) forget(k *call) (answered bool) {
 		delete(n.pending, k.req.Tag)
 	}
 	n.mu.Unlock()
-	if !pending {
-		<-k.done
-	}
+	k.drain(!pending)
 	return !pending
 }
 
@@ -285,7 +299,7 @@ func (n *conn) hangUp(err error) {
 func (n *conn) read() {
 	for {
 		// Some may have come right behind the answer to the hello.
-		news, err := n.takeLines()
+		news, err := n.takeLines(n.heard.Load())
 		for _, item := range news {
 			n.link.client.routes.hear(n, item)
 		}
@@ -301,8 +315,7 @@ func (n *conn) read() {
 }
 
 // takeLines hands the lines that are there to those who wait for them.
-func (n *conn) takeLines() ([]news, error) {
-	at := time.Now()
+func (n *conn) takeLines(at int64) ([]news, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.news = n.news[:0]
@@ -318,7 +331,7 @@ func (n *conn) takeLines() ([]news, error) {
 }
 
 // take hands on one line. An error means that nothing more can be trusted.
-func (n *conn) take(line []byte, at time.Time) error {
+func (n *conn) take(line []byte, at int64) error {
 	r := &n.reply
 	if err := wire.ParseReply(line, r); err != nil {
 		return fmt.Errorf("%w: %q", err, line)

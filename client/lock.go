@@ -21,11 +21,11 @@ type Lock struct {
 
 	mu       sync.Mutex
 	lease    time.Duration
-	deadline time.Time
-	// renewAt is when to renew next; zero if the lock is not renewed.
-	renewAt time.Time
-	timer   *time.Timer
-	err     error // why it has ended; nil while it is held
+	deadline int64 // see Client.now, as for renewAt
+	// renewAt is when to renew next; noLimit if the lock is not renewed.
+	renewAt int64
+	timer   *time.Timer // nil while the lock is young
+	err     error       // why it has ended; nil while it is held
 	// unreleased says that the server may still hold what is lost here.
 	unreleased bool
 	// done and ctx are made when they are asked for; keeping holds one while a
@@ -34,93 +34,67 @@ type Lock struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	keeping chan struct{}
-}
 
-// locks are the locks that a client holds, by token.
-type locks struct {
-	mu     sync.Mutex
-	held   map[uint64]*Lock
-	closed bool
-}
-
-func (s *locks) add(l *Lock) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	s.held[l.token] = l
-	return true
-}
-
-func (s *locks) remove(token uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.held, token)
-}
-
-func (s *locks) holds(token uint64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.held[token] != nil
-}
-
-func (s *locks) size() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.held)
-}
-
-// close admits no more locks and returns those that are held.
-func (s *locks) close() (held []*Lock) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for _, l := range s.held {
-		held = append(held, l)
-	}
-	return held
+	// Guarded by the mutex of locks: whether it is in the list of the young, and
+	// its neighbours there.
+	young          bool
+	younger, older *Lock
 }
 
 // granted makes a lock of the answer to a.
 func (a *acquisition) granted(got *answer) (*Lock, error) {
 	l := &Lock{client: a.client, key: a.key, token: got.token, lease: a.o.lease, values: a.values}
+	l.leaseBegan(a.call.sent, got.at, a.o.renew)
 	if !a.client.locks.add(l) {
 		a.client.background(func() { l.releaseUnheld() })
 		return nil, ErrClosed
 	}
 	a.client.count.acquired.Add(1)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.leaseBegan(a.call.sent, got.at, a.o.renew)
-	l.timer = time.AfterFunc(time.Until(l.next()), l.tick)
+	if l.next() < 2*youngFor {
+		l.setTimer()
+	}
 	return l, nil
 }
 
 // leaseBegan works out the deadline. The lease began between the sending of the
 // acquire and the coming of its answer; if that is long, because others held the
 // key, the answer counts, and a renewal makes sure.
-func (l *Lock) leaseBegan(sent, answered time.Time, renew bool) {
-	began := sent
-	if answered.Sub(sent) > l.lease/10 {
-		began = answered
+func (l *Lock) leaseBegan(sent, answered int64, renew bool) {
+	began, certain := sent, true
+	if answered-sent > int64(l.lease/10) {
+		began, certain = answered, false
 	}
-	l.deadline = began.Add(l.lease)
+	l.deadline = began + int64(l.lease)
 	switch {
 	case !renew:
-	case began.Equal(sent):
-		l.renewAt = began.Add(l.lease / 3)
+		l.renewAt = noLimit
+	case certain:
+		l.renewAt = began + int64(l.lease/3)
 	default:
 		l.renewAt = began
 	}
 }
 
-// next is when there is something to do: to renew, or to end.
-func (l *Lock) next() time.Time {
-	if !l.renewAt.IsZero() && l.renewAt.Before(l.deadline) {
-		return l.renewAt
+// next is how long there is nothing to do: then to renew, or to end.
+func (l *Lock) next() time.Duration {
+	return time.Duration(min(l.renewAt, l.deadline) - l.client.now())
+}
+
+// setTimer has the lock wake up when there is something to do, unless it has ended.
+func (l *Lock) setTimer() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resetTimer()
+}
+
+func (l *Lock) resetTimer() {
+	switch {
+	case l.err != nil:
+	case l.timer == nil:
+		l.timer = time.AfterFunc(l.next(), l.tick)
+	default:
+		l.timer.Reset(l.next())
 	}
-	return l.deadline
 }
 
 // Key returns the key.
@@ -137,7 +111,7 @@ func (l *Lock) Token() uint64 { return l.token }
 func (l *Lock) Deadline() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.deadline
+	return l.client.born.Add(time.Duration(l.deadline))
 }
 
 // Err returns nil while the lock is held; [ErrReleased] after it was released or
@@ -186,7 +160,9 @@ func (l *Lock) end(err error) (before error) {
 		return l.err
 	}
 	l.err = err
-	l.timer.Stop()
+	if l.timer != nil {
+		l.timer.Stop()
+	}
 	if l.done != nil {
 		close(l.done)
 	}
@@ -195,7 +171,7 @@ func (l *Lock) end(err error) (before error) {
 	if cancel != nil {
 		cancel(err)
 	}
-	l.client.locks.remove(l.token)
+	l.client.locks.remove(l)
 	return nil
 }
 
@@ -242,6 +218,9 @@ func (l *Lock) releaseHeld(ctx context.Context) error {
 
 // orLost makes a loss of the news that a lock that was held here is not.
 func (l *Lock) orLost(err error) error {
+	if err == nil {
+		return nil
+	}
 	if notHeld := asNotHeld(err); notHeld != nil {
 		l.client.count.lost.Add(1)
 		return fmt.Errorf("release %q: %w", l.key, &LostError{Key: l.key, Token: l.token, Reason: notHeld})

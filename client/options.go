@@ -189,6 +189,13 @@ func WithoutRenewal() LockOption {
 
 func makeLockOptions(wait time.Duration, opts []LockOption) (lockOptions, error) {
 	o := lockOptions{lease: DefaultLease, wait: wait, renew: true}
+	if len(opts) == 0 {
+		return o, nil
+	}
+	return o.with(opts)
+}
+
+func (o lockOptions) with(opts []LockOption) (lockOptions, error) {
 	for _, opt := range opts {
 		if err := opt(&o); err != nil {
 			return o, err

@@ -31,7 +31,7 @@ type question struct {
 	strict bool
 	// tries counts those that may have been acted on; sent is when the last began.
 	tries int
-	sent  time.Time
+	sent  int64
 }
 
 // ask asks until there is an answer that decides, or an error: that of ctx, which
@@ -76,28 +76,27 @@ func (q *question) try(ctx context.Context, n *conn) (answer, error) {
 	c := q.client
 	k := c.newCall(q.op, c.tag(), q.key)
 	k.req.Token, k.req.Lease, k.req.Target = q.token, q.lease, q.target
+	k.limit = c.now() + int64(q.attempt)
 	defer c.free(k)
 	if err := n.send(ctx, k, q.gone); err != nil {
 		return answer{err: err}, ctx.Err()
 	}
 	q.tries++
 	q.sent = k.sent
-	outcome := k.wait(ctx, q.attempt)
-	if outcome == gotAnswer || n.forget(k) {
-		return k.answer, nil
+	if err := k.wait(ctx); err != nil && !n.forget(k) {
+		return answer{}, err
 	}
-	if outcome == ctxEnded {
-		return answer{}, ctx.Err()
+	if k.answer.err == errLate {
+		q.silent(n)
 	}
-	q.silent(n)
-	return answer{err: errNoAnswer}, nil
+	return k.answer, nil
 }
 
 // silent notes that n took too long.
 func (q *question) silent(n *conn) {
-	q.client.routes.complained(n, errNoAnswer)
+	q.client.routes.complained(n, errLate)
 	if q.strict {
-		n.close(errNoAnswer)
+		n.close(errLate)
 		q.gone = append(q.gone, n.n)
 	}
 }

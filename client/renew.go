@@ -20,19 +20,19 @@ func (l *Lock) tick() {
 // due reports whether to renew now; if not, it sees to what comes next.
 func (l *Lock) due() bool {
 	l.mu.Lock()
-	now := time.Now()
+	now := l.client.now()
 	switch {
 	case l.err != nil:
-	case !now.Before(l.deadline):
+	case now >= l.deadline:
 		l.unreleased = true
 		l.mu.Unlock()
 		l.lose(ErrLeaseOver)
 		return false
-	case !l.renewAt.IsZero() && !now.Before(l.renewAt):
+	case now >= l.renewAt:
 		l.mu.Unlock()
 		return true
 	default:
-		l.timer.Reset(time.Until(l.next()))
+		l.resetTimer()
 	}
 	l.mu.Unlock()
 	return false
@@ -64,7 +64,7 @@ func (l *Lock) renew() {
 func (l *Lock) renewLater() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.renewAt = time.Now().Add(min(retryEvery, l.lease/10+time.Millisecond))
+	l.renewAt = l.client.now() + int64(min(retryEvery, l.lease/10+time.Millisecond))
 }
 
 func (l *Lock) currentLease() time.Duration {
@@ -120,7 +120,7 @@ func (l *Lock) keep(ctx context.Context, lease time.Duration) error {
 	got, err := q.ask(ctx)
 	switch {
 	case err != nil && q.tries > 0:
-		l.mayEnd(q.sent.Add(lease))
+		l.mayEnd(q.sent + int64(lease))
 		return err
 	case err != nil:
 		return err
@@ -147,27 +147,27 @@ func (l *Lock) beginKeep(ctx context.Context) error {
 }
 
 // kept notes the new end, unless the lock has ended meanwhile.
-func (l *Lock) kept(sent time.Time, lease time.Duration) error {
+func (l *Lock) kept(sent int64, lease time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return l.err
 	}
-	l.lease, l.deadline = lease, sent.Add(lease)
-	if !l.renewAt.IsZero() {
-		l.renewAt = sent.Add(lease / 3)
+	l.lease, l.deadline = lease, sent+int64(lease)
+	if l.renewAt != noLimit {
+		l.renewAt = sent + int64(lease/3)
 	}
-	l.timer.Reset(time.Until(l.next()))
+	l.resetTimer()
 	return nil
 }
 
 // mayEnd notes that the lease may end at an earlier moment than was known.
-func (l *Lock) mayEnd(at time.Time) {
+func (l *Lock) mayEnd(at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err == nil && at.Before(l.deadline) {
+	if l.err == nil && at < l.deadline {
 		l.deadline = at
-		l.timer.Reset(time.Until(l.next()))
+		l.resetTimer()
 	}
 }
 

@@ -355,12 +355,8 @@ func (r *routes) dropExtra(l *link) {
 
 // prompt has a link without a connection dial as soon as it may.
 func (l *link) prompt() {
-	if l.conn != nil {
-		return
-	}
-	select {
-	case l.poke <- struct{}{}:
-	default:
+	if l.conn == nil {
+		poke(l.poke)
 	}
 }
 

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -159,7 +158,7 @@ func (r *routes) unavailable() *UnavailableError {
 	for _, l := range r.links() {
 		err := l.err
 		if err == nil {
-			err = errNoAnswer
+			err = errLate
 		}
 		if same := len(e.Addrs) - 1; same >= 0 && e.Addrs[same].Addr == l.addr {
 			if e.Addrs[same].Err == errNotYet {
@@ -171,5 +170,3 @@ func (r *routes) unavailable() *UnavailableError {
 	}
 	return &e
 }
-
-var errNoAnswer = errors.New("connected, but without an answer in time")
