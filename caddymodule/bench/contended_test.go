@@ -3,33 +3,33 @@ package bench
 import (
 	"testing"
 	"time"
+
+	"github.com/caddylock/caddylock/caddymodule/load"
 )
 
-// openContested opens lanes with one slot each, all with the key of the first.
-func openContested(b *testing.B, server *process, clients int) *load {
+// openContested opens lanes with one slot each, all with the same key.
+func openContested(b *testing.B, server *process, clients int) *lanes {
 	b.Helper()
-	l := openLoad(b, server, clients, 1)
-	for _, lane := range l.lanes {
-		lane.slots[0].key = l.lanes[0].slots[0].key
-	}
-	return l
+	return open(b, server, clients, func(int) load.LaneConfig {
+		return load.LaneConfig{Slots: 1, Lease: lease}
+	})
 }
 
 // runHandovers lets the lanes, which want one key, pass it around for a time.
-func (l *load) runHandovers(d time.Duration) (*sample, error) {
-	var shared contest
-	plans := make([]contend, len(l.lanes))
-	for i := range plans {
-		plans[i].contest = &shared
+func (l *lanes) runHandovers(d time.Duration) (*sample, error) {
+	var contest load.Contest
+	contenders := make([]*load.Contender, len(l.all))
+	for i := range contenders {
+		contenders[i] = contest.NewContender()
 	}
-	timer := time.AfterFunc(d, func() { shared.stop.Store(true) })
+	timer := time.AfterFunc(d, contest.Stop)
 	defer timer.Stop()
-	s, err := l.run(d+drainTimeout, func(lane int) plan { return &plans[lane] })
+	s, err := l.run(d+drainTimeout, func(lane int) load.Plan { return contenders[lane] })
 	if err != nil {
 		return nil, err
 	}
-	for i := range plans {
-		s.gaps.merge(&plans[i].gaps)
+	for _, c := range contenders {
+		s.gaps.Merge(c.Gaps())
 	}
 	return s, nil
 }
@@ -39,7 +39,7 @@ func (l *load) runHandovers(d time.Duration) (*sample, error) {
 // there, too, each line has to wait for the one before it.
 func benchmarkContended(b *testing.B, echo, server *process, clients int) {
 	onServer := openContested(b, server, clients)
-	onEcho, single := openLoad(b, echo, clients, 1), openLoad(b, echo, 1, 1)
+	onEcho, single := openLanes(b, echo, clients, 1), openLanes(b, echo, 1, 1)
 	f := figures{}
 	for b.Loop() {
 		taken := alternate(b, onEcho.runPairs, onServer.runHandovers)
@@ -54,11 +54,11 @@ func benchmarkContended(b *testing.B, echo, server *process, clients int) {
 }
 
 func (f figures) addHandovers(taken []round) {
-	var gaps histogram
+	var gaps load.Histogram
 	for _, r := range taken {
 		f.add("fairness", float64(r.server.most)/float64(r.server.fewest))
-		gaps.merge(&r.server.gaps)
+		gaps.Merge(&r.server.gaps)
 	}
-	f.micros("p50-µs", gaps.quantile(0.5))
-	f.micros("p99-µs", gaps.quantile(0.99))
+	f.micros("p50-µs", gaps.Quantile(0.5))
+	f.micros("p99-µs", gaps.Quantile(0.99))
 }

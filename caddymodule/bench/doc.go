@@ -3,6 +3,7 @@
 // between them. It holds benchmarks only, and needs Linux.
 //
 //	go test -run '^$' -bench EndToEnd ./caddymodule/bench
+//	go test -run '^$' -bench Goroutines ./caddymodule/bench
 //	go test -run '^$' -bench Memory ./caddymodule/bench
 //	go test -run '^$' -bench Parked ./caddymodule/bench
 //	go test -run '^$' -bench Neighbour ./caddymodule/bench
@@ -26,6 +27,13 @@
 // are those of single requests, but for contended64: from sending a release to
 // reading the next grant.
 //
+// BenchmarkGoroutines is about clients: a thousand goroutines, each with a key of
+// its own, make pairs by one that they share, and the clients take turns. A case is
+// named by its goroutines and the connections under them. client-µs/pair is the
+// processor time of this process, its collector and the goroutines' own loop
+// included, and cpu-ratio that time over what the raw client takes: a client that
+// does nothing but gather lines, send them, and hand out the answers by their tags.
+//
 // The load generator believes nothing. Each reply must be the one that its
 // request asked for, each token greater than the one before it, and a contended
 // key held by one client at a time; anything else fails the benchmark.
@@ -35,7 +43,7 @@
 // They go after the package, with an equals sign. -benchtime repeats all rounds.
 //
 //	-bench.slice=500ms    length of a slice
-//	-bench.rounds=5       alternations of echo and server in a benchmark
+//	-bench.rounds=5       alternations of what is compared in a benchmark
 //	-bench.keys=10000000  different keys in BenchmarkMemory/keys
 //	-bench.held=1000000   held keys in BenchmarkMemory/held
 //	-bench.window=10s     how long the processor time of BenchmarkParked is taken
@@ -52,9 +60,9 @@
 //
 //	load generator (go test)                  the same test binary, started again
 //	┌───────────────────────┐   lines         ┌──────────────────────────────┐
-//	│ lane: a connection,   │◄───────────────►│ role server: caddy run, lock │
-//	│ its slots, a goroutine│   lines         ├──────────────────────────────┤
-//	│ plan: what comes next │◄───────────────►│ role echo: read, write       │
+//	│ load.Lane: connection,│◄───────────────►│ role server: caddy run, lock │
+//	│ slots, a goroutine    │   lines         ├──────────────────────────────┤
+//	│ load.Plan: what's next│◄───────────────►│ role echo: read, write       │
 //	└───────────────────────┘                 └──────────────────────────────┘
 //	  process ── "usage", "gc" ── stdin; "ok cpu rss heap" ── stdout ──┘
 package bench

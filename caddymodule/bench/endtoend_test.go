@@ -20,15 +20,15 @@ func BenchmarkEndToEnd(b *testing.B) {
 }
 
 func benchmarkPairs(b *testing.B, echo, server *process, connections, inFlight int) {
-	onEcho := openLoad(b, echo, connections, inFlight)
-	onServer := openLoad(b, server, connections, inFlight)
+	onEcho := openLanes(b, echo, connections, inFlight)
+	onServer := openLanes(b, server, connections, inFlight)
 	f := figures{}
 	for b.Loop() {
 		taken := alternate(b, onEcho.runPairs, onServer.runPairs)
 		f.addRounds(taken, "pair")
 		_, latency := latencies(taken)
-		f.micros("p50-µs", latency.quantile(0.5))
-		f.micros("p99-µs", latency.quantile(0.99))
+		f.micros("p50-µs", latency.Quantile(0.5))
+		f.micros("p99-µs", latency.Quantile(0.99))
 	}
 	f.report(b)
 }

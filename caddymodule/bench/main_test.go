@@ -18,7 +18,7 @@ const (
 
 var (
 	sliceLength = flag.Duration("bench.slice", 500*time.Millisecond, "length of a slice of load")
-	rounds      = flag.Int("bench.rounds", 5, "alternations of echo and server in a benchmark")
+	rounds      = flag.Int("bench.rounds", 5, "alternations of what is compared in a benchmark")
 	manyKeys    = flag.Int("bench.keys", 10_000_000, "different keys used one after the other by BenchmarkMemory/keys")
 	heldKeys    = flag.Int("bench.held", 1_000_000, "keys held at once by BenchmarkMemory/held")
 	window      = flag.Duration("bench.window", 10*time.Second, "how long the processor time of BenchmarkParked is taken")

@@ -3,6 +3,8 @@ package bench
 import (
 	"testing"
 	"time"
+
+	"github.com/caddylock/caddylock/caddymodule/load"
 )
 
 const (
@@ -27,14 +29,14 @@ func benchmarkHeld(b *testing.B) {
 	for b.Loop() {
 		server := startWarm(b)
 		empty := server.collect(b)
-		l := openLoad(b, server, memoryLanes, memorySlots)
-		holds := make([]*hold, len(l.lanes))
-		for i, lane := range l.lanes {
+		l := openLanes(b, server, memoryLanes, memorySlots)
+		holds := make([]*hold, len(l.all))
+		for i, lane := range l.all {
 			holds[i] = newHold(lane, perSlot(*heldKeys))
 		}
-		acquired := runMemory(b, l, func(lane int) plan { return holds[lane] })
+		acquired := runMemory(b, l, func(lane int) load.Plan { return holds[lane] })
 		full := server.collect(b)
-		runMemory(b, l, func(lane int) plan { return giveBack{holds[lane]} })
+		runMemory(b, l, func(lane int) load.Plan { return giveBack{holds[lane]} })
 		l.close()
 		left := server.collect(b)
 
@@ -56,8 +58,8 @@ func benchmarkKeys(b *testing.B) {
 	for b.Loop() {
 		server := startWarm(b)
 		before := server.collect(b)
-		l := openLoad(b, server, memoryLanes, memorySlots)
-		used := runMemory(b, l, func(lane int) plan { return newChurn(l.lanes[lane], perSlot(*manyKeys)) })
+		l := openLanes(b, server, memoryLanes, memorySlots)
+		used := runMemory(b, l, func(lane int) load.Plan { return newChurn(l.all[lane], perSlot(*manyKeys)) })
 		l.close()
 		after := server.collect(b)
 
@@ -94,7 +96,7 @@ func benchmarkIdleConnections(b *testing.B) {
 func startWarm(b *testing.B) *process {
 	b.Helper()
 	server := startServer(b)
-	l := openLoad(b, server, memoryLanes, memorySlots)
+	l := openLanes(b, server, memoryLanes, memorySlots)
 	defer l.close()
 	if _, err := l.runPairs(100 * time.Millisecond); err != nil {
 		b.Fatal(err)
@@ -102,7 +104,7 @@ func startWarm(b *testing.B) *process {
 	return server
 }
 
-func runMemory(b *testing.B, l *load, planOf func(lane int) plan) *sample {
+func runMemory(b *testing.B, l *lanes, planOf func(lane int) load.Plan) *sample {
 	b.Helper()
 	s, err := l.run(memoryTimeout, planOf)
 	if err != nil {

@@ -30,7 +30,7 @@ func benchmarkNeighbour(b *testing.B, disturb disturbance) {
 	f := figures{}
 	for b.Loop() {
 		server, echo := startServer(b), startEcho(b)
-		onServer, onEcho := openLoad(b, server, 1, 1), openLoad(b, echo, 1, 1)
+		onServer, onEcho := openLanes(b, server, 1, 1), openLanes(b, echo, 1, 1)
 		f.addLatencies("-alone-µs", alternate(b, onEcho.runPairs, onServer.runPairs))
 		stop := startDisturbance(b, server.addr, disturb)
 		f.addLatencies("-µs", alternate(b, onEcho.runPairs, onServer.runPairs))
@@ -43,9 +43,9 @@ func benchmarkNeighbour(b *testing.B, disturb disturbance) {
 
 func (f figures) addLatencies(suffix string, taken []round) {
 	echo, server := latencies(taken)
-	f.micros("p50"+suffix, server.quantile(0.5))
-	f.micros("p99"+suffix, server.quantile(0.99))
-	f.micros("echo-p99"+suffix, echo.quantile(0.99))
+	f.micros("p50"+suffix, server.Quantile(0.5))
+	f.micros("p99"+suffix, server.Quantile(0.99))
+	f.micros("echo-p99"+suffix, echo.Quantile(0.99))
 }
 
 // startDisturbance disturbs a server until the function returned is called,

@@ -3,6 +3,8 @@ package bench
 import (
 	"testing"
 	"time"
+
+	"github.com/caddylock/caddylock/caddymodule/load"
 )
 
 // slicer puts a load on a server for a time.
@@ -48,10 +50,10 @@ func (f figures) addRounds(taken []round, unit string) {
 }
 
 // latencies puts the request latencies of rounds together.
-func latencies(taken []round) (echo, server histogram) {
+func latencies(taken []round) (echo, server load.Histogram) {
 	for _, r := range taken {
-		echo.merge(&r.echo.latency)
-		server.merge(&r.server.latency)
+		echo.Merge(&r.echo.latency)
+		server.Merge(&r.server.latency)
 	}
 	return echo, server
 }
