@@ -160,7 +160,7 @@ func (a *acquisition) notSent(ctx context.Context, n *conn) error {
 
 // await waits for an answer. An error means that none is waited for any more.
 func (a *acquisition) await(ctx context.Context) error {
-	if err := a.call.wait(ctx); err != nil {
+	if _, err := a.call.wait(ctx, nil); err != nil {
 		a.conn.forget(a.call)
 		return err
 	}
@@ -202,7 +202,8 @@ func (a *acquisition) settle() (l *Lock, over bool, err error) {
 	return l, true, err
 }
 
-// dropped notes that the connection ended before it brought an answer.
+// dropped notes that the connection ended before it brought an answer, or that its
+// server is active no more and will send none.
 func (a *acquisition) dropped() {
 	if a.client.now()-a.call.sent >= int64(settled) {
 		a.since, a.missed = time.Time{}, 0

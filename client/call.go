@@ -23,6 +23,10 @@ type call struct {
 	// patient says that the caller does not listen to its context at first: see
 	// wait. early says that it still does not.
 	patient, early bool
+	// lingers says that the call stays pending when its limit is over, and others
+	// is where the answer is told of then: see question.
+	lingers bool
+	others  chan *call
 
 	answer answer
 	told   chan tidings // holds one of each
@@ -36,6 +40,10 @@ const (
 	answerIsThere tidings = iota
 	// notEarly tells it to listen to its context, too.
 	notEarly
+	// isLate tells it that the limit is over of a call that lingers.
+	isLate
+	// otherIsThere is that another call of the same question is answered.
+	otherIsThere
 )
 
 // answer is what came of a call.
@@ -48,16 +56,20 @@ type answer struct {
 	left    time.Duration
 	waiters int
 	addr    string
-	at      int64
+	// at is when it came, since the latest moment known that the server cannot have
+	// acted before, if it acted on a request that had to wait.
+	at, since int64
 }
 
-// undone reports whether the server asked says that it has not done what it was
-// asked, and that another server or a later time may.
-func (a *answer) undone() bool {
-	return a.kind == wire.KindMoved || a.kind == wire.KindError && a.code == wire.CodeNotReady
+func (a *answer) undone() bool { return undone(a.kind, a.code) }
+
+// undone reports whether the server says that it has not done what it was asked,
+// and that another server or a later time may.
+func undone(kind wire.Kind, code wire.Code) bool {
+	return kind == wire.KindMoved || kind == wire.KindError && code == wire.CodeNotReady
 }
 
-func newCall() any { return &call{told: make(chan tidings, 2)} }
+func newCall() any { return &call{told: make(chan tidings, 3)} }
 
 func (c *Client) newCall(op wire.Op, tag uint64, key string) *call {
 	k := c.calls.Get().(*call)
@@ -68,21 +80,32 @@ func (c *Client) newCall(op wire.Op, tag uint64, key string) *call {
 
 // free gives back a call that no connection has pending.
 func (c *Client) free(k *call) {
-	k.answer = answer{}
+	k.answer, k.lingers, k.others = answer{}, false, nil
 	c.calls.Put(k)
 }
 
 // answered fills in the answer that r is.
-func (k *call) answered(r *wire.Reply, at int64) {
-	k.answer = answer{kind: r.Kind, code: r.Code, token: r.Token, left: r.Left, waiters: r.Waiters, at: at}
+func (k *call) answered(r *wire.Reply, at, since int64) {
+	k.answer = answer{
+		kind: r.Kind, code: r.Code, token: r.Token, left: r.Left, waiters: r.Waiters,
+		at: at, since: max(since, k.sent),
+	}
 	if r.Kind == wire.KindMoved {
 		k.answer.addr = string(r.Addr)
 	}
-	k.told <- answerIsThere
+	k.tell()
 }
 
 func (k *call) fail(err error) {
 	k.answer = answer{err: err}
+	k.tell()
+}
+
+func (k *call) tell() {
+	if k.others != nil {
+		k.others <- k
+		return
+	}
 	k.told <- answerIsThere
 }
 
@@ -107,24 +130,31 @@ func (c *Client) mayBeEarly(ctx context.Context, now int64) bool {
 	return !ok || int64(deadline.Sub(c.born))-now > 2*int64(rest)
 }
 
-// wait waits until the answer is there or ctx ends; in that case the call stays
-// pending.
+// wait waits until the answer is there, or that of another call; until the call is
+// late, or ctx ends. In all cases but the first the call stays pending.
 //
 // To listen to a context that thousands of callers share takes as long as all the
 // rest of a call. Most calls are answered before that is worth its while, so it
 // begins only when the connection finds that this one was not.
-func (k *call) wait(ctx context.Context) error {
+func (k *call) wait(ctx context.Context, others chan *call) (tidings, error) {
 	ended := ctx.Done()
-	if k.patient || ended == nil {
-		if <-k.told == answerIsThere {
-			return nil
+	if others == nil && (k.patient || ended == nil) {
+		if what := <-k.told; what != notEarly {
+			return what, nil
 		}
 	}
-	select {
-	case <-k.told:
-		return nil
-	case <-ended:
-		return ctx.Err()
+	for {
+		select {
+		case what := <-k.told:
+			if what != notEarly {
+				return what, nil
+			}
+		case other := <-others:
+			others <- other // for whoever takes it in; there is room for all
+			return otherIsThere, nil
+		case <-ended:
+			return 0, ctx.Err()
+		}
 	}
 }
 
@@ -134,8 +164,11 @@ func (k *call) drain(answered bool) {
 	for answered {
 		answered = <-k.told != answerIsThere
 	}
-	select {
-	case <-k.told:
-	default:
+	for {
+		select {
+		case <-k.told:
+		default:
+			return
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,9 @@ import (
 // maxOut is how many bytes a connection takes before its writer is done with
 // them; who wants to send more waits.
 const maxOut = 1 << 20
+
+// maxGrants is how many grants a connection remembers to have handed on.
+const maxGrants = 1024
 
 // maxGivenUp bounds what a connection remembers to have given up; to give a
 // connection up once more does nothing.
@@ -42,6 +46,15 @@ type conn struct {
 	// soonest is the limit of a pending call at the earliest, or earlier.
 	soonest int64
 	givenUp map[uint64]struct{}
+	// grants are the tokens handed on last, to tell a reply that comes twice from a
+	// grant that nobody waits for.
+	grants  [maxGrants]uint64
+	granted int
+	// echo is when the latest request was sent whose answer is there; pingTag is that
+	// of the oldest unanswered ping, or 0, and pingAt when it was sent.
+	echo    int64
+	pingTag uint64
+	pingAt  int64
 	// noAcquires is set when the client closes.
 	noAcquires bool
 	// decides is set once the server has shown that it is active.
@@ -228,14 +241,32 @@ func (n *conn) takeOut() []byte {
 
 // forget makes k pending no more. It reports whether the answer was there first.
 func (n *conn) forget(k *call) (answered bool) {
+	answered = !n.unpend(k)
+	k.drain(answered)
+	return answered
+}
+
+// unpend makes k pending no more, and reports whether it was.
+func (n *conn) unpend(k *call) (was bool) {
 	n.mu.Lock()
-	pending := n.pending[k.req.Tag] == k
-	if pending {
+	defer n.mu.Unlock()
+	was = n.pending[k.req.Tag] == k
+	if was {
 		delete(n.pending, k.req.Tag)
 	}
+	return was
+}
+
+// linger has the answer of k told on others, unless it is there already.
+func (n *conn) linger(k *call, others chan *call) (answered bool) {
+	n.mu.Lock()
+	answered = n.pending[k.req.Tag] != k
+	if !answered {
+		k.others, k.early, k.limit = others, false, noLimit
+	}
 	n.mu.Unlock()
-	k.drain(!pending)
-	return !pending
+	k.drain(answered)
+	return answered
 }
 
 // busy reports whether a call waits for an answer on this connection.
@@ -258,6 +289,21 @@ func (n *conn) stopAcquires() {
 		}
 	}
 }
+
+// sendOn ends the acquires that wait here because the server has no say any more;
+// they go on at the one that has.
+func (n *conn) sendOn() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for tag, k := range n.pending {
+		if k.req.Op == wire.OpAcquire {
+			delete(n.pending, tag)
+			k.fail(errSentOn)
+		}
+	}
+}
+
+var errSentOn = errors.New("not the active lock server any more")
 
 // close closes the connection, for the reason err. Whatever is pending fails with
 // err.
@@ -337,7 +383,10 @@ func (n *conn) take(line []byte, at int64) error {
 		return fmt.Errorf("%w: %q", err, line)
 	}
 	switch {
-	case r.Kind == wire.KindPong, r.Kind == wire.KindGaveUp:
+	case r.Kind == wire.KindPong:
+		n.pinged(r.Tag)
+		return nil
+	case r.Kind == wire.KindGaveUp:
 		return nil
 	case r.Kind == wire.KindMoved && r.Op == 0:
 		n.news = append(n.news, news{addr: string(r.Addr), generation: r.Generation})
@@ -354,13 +403,23 @@ func (n *conn) take(line []byte, at int64) error {
 		return fmt.Errorf("the server answered another request than the one of that tag: %q", line)
 	}
 	delete(n.pending, k.req.Tag)
-	k.answered(r, at)
-	if !n.decides && !k.answer.undone() {
+	if r.Kind == wire.KindGranted {
+		n.grants[n.granted%maxGrants] = r.Token
+		n.granted++
+	}
+	if !n.decides && !undone(r.Kind, r.Code) {
 		n.decides = true
 		n.news = append(n.news, news{})
 	}
+	since := n.echo
+	n.echoed(k.sent)
+	k.answered(r, at, since) // from here on k is the caller's
 	return nil
 }
+
+// echoed notes that what was sent at a moment is answered. The server answers a
+// connection in order: what comes after that it has done after that moment.
+func (n *conn) echoed(sent int64) { n.echo = max(n.echo, sent) }
 
 // serverError is what the server said before it closed the connection.
 func serverError(text []byte) error { return fmt.Errorf("the server said: %s", text) }
@@ -384,7 +443,7 @@ func (n *conn) find(r *wire.Reply) *call {
 // late is of no interest.
 func (n *conn) stray(r *wire.Reply) {
 	c := n.link.client
-	if r.Kind != wire.KindGranted || c.locks.holds(r.Token) {
+	if r.Kind != wire.KindGranted || slices.Contains(n.grants[:], r.Token) || c.locks.holds(r.Token) {
 		return
 	}
 	c.count.strays.Add(1)

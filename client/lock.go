@@ -22,7 +22,8 @@ type Lock struct {
 	mu       sync.Mutex
 	lease    time.Duration
 	deadline int64 // see Client.now, as for renewAt
-	// renewAt is when to renew next; noLimit if the lock is not renewed.
+	// renews says that the lock is renewed; renewAt is when that is due, or noLimit.
+	renews  bool
 	renewAt int64
 	timer   *time.Timer // nil while the lock is young
 	err     error       // why it has ended; nil while it is held
@@ -43,8 +44,8 @@ type Lock struct {
 
 // granted makes a lock of the answer to a.
 func (a *acquisition) granted(got *answer) (*Lock, error) {
-	l := &Lock{client: a.client, key: a.key, token: got.token, lease: a.o.lease, values: a.values}
-	l.leaseBegan(a.call.sent, got.at, a.o.renew)
+	l := &Lock{client: a.client, key: a.key, token: got.token, lease: a.o.lease, renews: a.o.renew, values: a.values}
+	l.leaseBegan(got.since, got.at)
 	if !a.client.locks.add(l) {
 		a.client.background(func() { l.releaseUnheld() })
 		return nil, ErrClosed
@@ -56,22 +57,20 @@ func (a *acquisition) granted(got *answer) (*Lock, error) {
 	return l, nil
 }
 
-// leaseBegan works out the deadline. The lease began between the sending of the
-// acquire and the coming of its answer; if that is long, because others held the
-// key, the answer counts, and a renewal makes sure.
-func (l *Lock) leaseBegan(sent, answered int64, renew bool) {
-	began, certain := sent, true
-	if answered-sent > int64(l.lease/10) {
-		began, certain = answered, false
-	}
-	l.deadline = began + int64(l.lease)
+// leaseBegan works out the deadline from the two moments between which the lease
+// began. If others held the key and nothing was answered on the connection for a
+// while, they are far apart. Then a renewal at once, even of a lock that is not
+// renewed otherwise, makes sure; and until it is answered a short lease counts as
+// half over rather than as over.
+func (l *Lock) leaseBegan(earliest, latest int64) {
+	l.deadline = max(earliest+int64(l.lease), latest+int64(l.lease/2))
 	switch {
-	case !renew:
-		l.renewAt = noLimit
-	case certain:
-		l.renewAt = began + int64(l.lease/3)
+	case latest-earliest > int64(l.lease/10):
+		l.renewAt = latest
+	case l.renews:
+		l.renewAt = earliest + int64(l.lease/3)
 	default:
-		l.renewAt = began
+		l.renewAt = noLimit
 	}
 }
 
@@ -106,8 +105,9 @@ func (l *Lock) Key() string { return l.key }
 func (l *Lock) Token() uint64 { return l.token }
 
 // Deadline returns when the lease ends unless it is renewed or kept before, by
-// this process's monotonic clock. Where others held the key before, and the lock
-// is not renewed, the server's end may be earlier by the time that its answer took.
+// this process's monotonic clock. It is not after the server's end, but in one
+// case: a grant that was waited for took longer than half the lease to arrive, and
+// the renewal that is sent then is not answered either.
 func (l *Lock) Deadline() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -120,7 +120,7 @@ func (l *Lock) keep(ctx context.Context, lease time.Duration) error {
 	got, err := q.ask(ctx)
 	switch {
 	case err != nil && q.tries > 0:
-		l.mayEnd(q.sent + int64(lease))
+		l.mayEnd(q.first + int64(lease))
 		return err
 	case err != nil:
 		return err
@@ -154,7 +154,8 @@ func (l *Lock) kept(sent int64, lease time.Duration) error {
 		return l.err
 	}
 	l.lease, l.deadline = lease, sent+int64(lease)
-	if l.renewAt != noLimit {
+	l.renewAt = noLimit
+	if l.renews {
 		l.renewAt = sent + int64(lease/3)
 	}
 	l.resetTimer()

@@ -34,6 +34,10 @@ type routes struct {
 	// generation is the greatest seen, generationAt when there was last a sign of it.
 	generation   uint64
 	generationAt time.Time
+	// met is the greatest generation of the nodes that called themselves active;
+	// hearsay is where the node of a greater one should be, while it has not been met.
+	met     uint64
+	hearsay string
 	// served is the generation of the last active node there was a connection to.
 	served  uint64
 	changed chan struct{} // closed at the next change
@@ -112,6 +116,7 @@ func (r *routes) up(n *conn) {
 	var stale []*conn
 	if n.active {
 		stale = r.learn(n.link.addr, n.generation)
+		r.meet(n.generation)
 	} else if len(n.news) > 0 && n.news[0].generation >= r.generation {
 		stale = r.learn(n.news[0].addr, n.news[0].generation)
 		r.hint(n.news[0].addr)
@@ -173,6 +178,7 @@ func (r *routes) failed(l *link, err error) {
 	if l.addr == r.target {
 		r.target, r.hintUntil = "", time.Time{}
 	}
+	r.doubt(l.addr)
 	r.refresh()
 }
 
@@ -196,8 +202,12 @@ func (r *routes) hear(n *conn, item news) {
 	}
 	r.refresh()
 	r.mu.Unlock()
-	// The one that said so sends its answers right behind.
+	// The one that said so sends its answers right behind, but none to those who
+	// wait for a key.
 	r.leave(without(stale, n))
+	if item.addr != n.link.addr {
+		n.sendOn()
+	}
 }
 
 // decides notes that a server answers as only the active one does, though it was
@@ -279,13 +289,29 @@ func (r *routes) learn(addr string, generation uint64) (stale []*conn) {
 		r.client.count.moves.Add(1)
 		r.client.o.log.Info("the active lock server moved", "addr", addr, "generation", generation)
 	}
-	r.generation = generation
+	r.generation, r.hearsay = generation, addr
 	for _, l := range r.links() {
 		if n := l.conn; n != nil && l.addr != addr && n.busy() {
 			stale = append(stale, n)
 		}
 	}
 	return stale
+}
+
+// meet notes that a node called itself active in a generation.
+func (r *routes) meet(generation uint64) {
+	r.met = max(r.met, generation)
+	if r.met >= r.generation {
+		r.hearsay = ""
+	}
+}
+
+// doubt notes that there is no way to addr: if a greater generation should be there
+// that was never met, the ones that were count.
+func (r *routes) doubt(addr string) {
+	if r.hearsay == addr && r.met != 0 {
+		r.generation, r.hearsay = r.met, ""
+	}
 }
 
 var errMoved = fmt.Errorf("the active lock server is another")
@@ -326,6 +352,7 @@ func (r *routes) hint(addr string) {
 	}
 	if !known && !r.addExtra(addr) {
 		r.target = ""
+		r.doubt(addr)
 		return
 	}
 	r.hintUntil = time.Now().Add(min(hintFor, r.client.o.dialTimeout))
@@ -375,7 +402,7 @@ func (r *routes) forgetOldGeneration() {
 	if greatest != 0 {
 		r.client.o.log.Warn("back to an older active lock server: nothing was seen of the newer one",
 			"generation", greatest, "newer", r.generation)
-		r.generation = greatest
+		r.generation, r.met, r.hearsay = greatest, greatest, ""
 		r.refresh()
 	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -23,7 +24,12 @@ type search struct {
 	avoid *conn
 	// closing makes the search go on although the client is closing.
 	closing bool
+	// others tells of answers to earlier tries, which end the search with
+	// errAnswered; nil if there are none.
+	others chan *call
 }
+
+var errAnswered = errors.New("answered meanwhile")
 
 // conn returns the connection to use. There is an error if ctx ends first (it
 // matches ErrUnavailable, too), if the patience is over, or the client closes.
@@ -127,6 +133,9 @@ func (s *search) sleep(ctx context.Context, c *Client, changed <-chan struct{}, 
 		stopping = nil
 	}
 	select {
+	case other := <-s.others:
+		s.others <- other // for whoever takes it in; there is room for all
+		return errAnswered
 	case <-changed:
 	case <-timer.C:
 	case <-ctx.Done():

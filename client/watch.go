@@ -10,7 +10,7 @@ import (
 // watch sends a ping at every interval, also when nothing is in flight, and closes
 // the connection if the oldest unanswered one is older than the limit, for a peer
 // that vanished closes nothing itself; or when the client is at its end. It fails
-// the calls whose answer is late.
+// the calls whose answer is late, or tells them.
 func (n *conn) watch() {
 	c := n.link.client
 	w := watch{n: n, interval: int64(c.o.pingInterval), limit: int64(c.o.pingTimeout), asked: never}
@@ -55,7 +55,7 @@ func (w *watch) check(now int64) bool {
 		return false
 	}
 	if now >= w.next {
-		w.n.ping()
+		w.n.ping(now)
 		w.next = now + w.interval
 		if w.asked == never {
 			w.asked = now
@@ -73,15 +73,28 @@ func (w *watch) due() int64 {
 
 // ping does not wait for room: what there is to write comes first, and the answers
 // to that are as good as one to a ping.
-func (n *conn) ping() {
+func (n *conn) ping(now int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.out) <= maxOut {
-		n.append(&wire.Request{Op: wire.OpPing})
+	if len(n.out) > maxOut {
+		return
+	}
+	req := wire.Request{Op: wire.OpPing, Tag: n.link.client.tag()}
+	n.append(&req)
+	if n.pingTag == 0 {
+		n.pingTag, n.pingAt = req.Tag, now
 	}
 }
 
-// failLate fails the calls whose limit is over, and tells those that are not early
+// pinged notes that a ping is answered.
+func (n *conn) pinged(tag uint64) {
+	if tag == n.pingTag {
+		n.echoed(n.pingAt)
+		n.pingTag = 0
+	}
+}
+
+// failLate fails the calls whose limit is over, or tells those that linger, and tells those that are not early
 // any more. It returns when to look again.
 func (n *conn) failLate(now int64) int64 {
 	n.mu.Lock()
@@ -91,7 +104,12 @@ func (n *conn) failLate(now int64) int64 {
 	}
 	n.soonest = noLimit
 	for tag, k := range n.pending {
-		if k.limit <= now {
+		switch {
+		case k.limit > now:
+		case k.lingers:
+			k.limit = noLimit
+			k.told <- isLate
+		default:
 			delete(n.pending, tag)
 			k.fail(errLate)
 			continue
