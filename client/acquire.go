@@ -106,7 +106,7 @@ func (a *acquisition) limitByContext(ctx context.Context) {
 
 func (a *acquisition) run(ctx context.Context) (*Lock, error) {
 	for {
-		n, err := a.search.conn(ctx, a.client)
+		n, err := a.search.conn(ctx, a.client, a.call.req.Tag)
 		if err != nil {
 			return nil, a.withdraw(ctx, err)
 		}
@@ -130,7 +130,11 @@ func (a *acquisition) run(ctx context.Context) (*Lock, error) {
 // prepare fills in what is left of the wait, and how long an answer may take: for
 // ever only if the wait is.
 func (a *acquisition) prepare() {
-	req, now := &a.call.req, a.client.now()
+	req, now := &a.call.req, a.began
+	if a.missed > 0 || !a.since.IsZero() {
+		now = a.client.now()
+	}
+	a.call.sent = now
 	req.Lease, req.Wait, a.cut = a.o.lease, a.o.wait, false
 	if a.o.wait != wire.Try && a.o.wait != wire.Forever {
 		req.Wait = max(wire.Try, a.o.wait-time.Duration(now-a.began))

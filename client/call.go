@@ -15,8 +15,8 @@ import (
 type call struct {
 	req wire.Request
 	key []byte // what req.Key is made of
-	// sent is no later than the moment the server sees the request, limit when the
-	// call is to fail with errLate: see Client.now.
+	// sent is no later than the moment the request is handed to the connection, limit
+	// when the call is to fail with errLate: see Client.now.
 	sent, limit int64
 	// order tells the older of two calls of a connection.
 	order uint64
@@ -84,7 +84,7 @@ func (c *Client) free(k *call) {
 	c.calls.Put(k)
 }
 
-// answered fills in the answer that r is.
+// answered fills in the answer that r is. The call is then to be told.
 func (k *call) answered(r *wire.Reply, at, since int64) {
 	k.answer = answer{
 		kind: r.Kind, code: r.Code, token: r.Token, left: r.Left, waiters: r.Waiters,
@@ -93,7 +93,6 @@ func (k *call) answered(r *wire.Reply, at, since int64) {
 	if r.Kind == wire.KindMoved {
 		k.answer.addr = string(r.Addr)
 	}
-	k.tell()
 }
 
 func (k *call) fail(err error) {

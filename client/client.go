@@ -20,7 +20,6 @@ type Client struct {
 	id      string // names this client to the servers
 	born    time.Time
 	numbers atomic.Uint64 // of connections
-	tags    atomic.Uint64
 	calls   sync.Pool
 	routes  routes
 	locks   locks
@@ -31,6 +30,9 @@ type Client struct {
 	// told when there are none any more after closing has begun.
 	inflight atomic.Int64
 	closing  atomic.Bool
+	// tags are counted beside what every call writes to as well, away from what
+	// calls only read: processors that share a cache line wait for each other.
+	tags     atomic.Uint64
 	stopping chan struct{} // closed when closing begins
 	idle     chan struct{}
 	closed   chan struct{} // closed when Close is through

@@ -60,7 +60,10 @@ type conn struct {
 	// decides is set once the server has shown that it is active.
 	decides bool
 	news    []news
-	reply   wire.Reply
+	// done are the calls whose answers are there, but nobody was told yet. They are
+	// the reader's.
+	done  []*call
+	reply wire.Reply
 
 	wake   chan struct{}
 	alarm  chan struct{} // soonest is sooner
@@ -108,9 +111,8 @@ func (n *conn) start() {
 }
 
 // send has the writer write k, after the giving up of the connections gone, and
-// makes k pending. It waits for room until ctx ends.
+// makes k pending. It waits for room until ctx ends. k.sent is set already.
 func (n *conn) send(ctx context.Context, k *call, gone []uint64) error {
-	k.sent = n.link.client.now()
 	k.patient = n.link.client.mayBeEarly(ctx, k.sent)
 	n.mu.Lock()
 	for len(n.out) > maxOut && n.err == nil {
@@ -119,12 +121,22 @@ func (n *conn) send(ctx context.Context, k *call, gone []uint64) error {
 			return err
 		}
 	}
-	defer n.mu.Unlock()
+	wake, err := n.enqueue(k, gone)
+	n.mu.Unlock()
+	if wake {
+		poke(n.wake)
+	}
+	return err
+}
+
+// enqueue does what send says, under the mutex, and says whether the writer has to
+// be woken.
+func (n *conn) enqueue(k *call, gone []uint64) (wake bool, err error) {
 	if n.err != nil {
-		return n.err
+		return false, n.err
 	}
 	if n.noAcquires && k.req.Op == wire.OpAcquire {
-		return ErrClosed
+		return false, ErrClosed
 	}
 	n.giveUp(gone)
 	n.out = wire.AppendRequest(n.out, &k.req)
@@ -136,8 +148,8 @@ func (n *conn) send(ctx context.Context, k *call, gone []uint64) error {
 		n.soonest = due
 		poke(n.alarm)
 	}
-	n.wakeWriter()
-	return nil
+	wake, n.writing = !n.writing, true
+	return wake, nil
 }
 
 // post has the writer write a request whose answer is of no interest. It waits
@@ -360,8 +372,19 @@ func (n *conn) read() {
 	}
 }
 
-// takeLines hands the lines that are there to those who wait for them.
+// takeLines hands the lines that are there to those who wait for them. They are
+// told when all are taken in: who is woken before would only wait for the mutex.
 func (n *conn) takeLines(at int64) ([]news, error) {
+	news, err := n.takeAll(at)
+	for i, k := range n.done {
+		k.tell()
+		n.done[i] = nil
+	}
+	n.done = n.done[:0]
+	return news, err
+}
+
+func (n *conn) takeAll(at int64) ([]news, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.news = n.news[:0]
@@ -413,7 +436,8 @@ func (n *conn) take(line []byte, at int64) error {
 	}
 	since := n.echo
 	n.echoed(k.sent)
-	k.answered(r, at, since) // from here on k is the caller's
+	k.answered(r, at, since)
+	n.done = append(n.done, k)
 	return nil
 }
 

@@ -15,7 +15,8 @@ type locks struct {
 	mu     sync.Mutex
 	young  *Lock // the first of the list
 	youngs int
-	timer  *time.Timer // grows up those that are young; runs if there may be any
+	timer  *time.Timer // grows up those that are young
+	ticks  bool        // the timer runs
 	old    map[uint64]*Lock
 	closed bool
 }
@@ -33,7 +34,8 @@ func (s *locks) add(l *Lock) bool {
 	if s.closed {
 		return false
 	}
-	if s.youngs == 0 {
+	if !s.ticks {
+		s.ticks = true
 		s.timer.Reset(youngFor)
 	}
 	s.youngs++
@@ -81,7 +83,7 @@ func (s *locks) takeYoung() (grown []*Lock) {
 		grown = append(grown, l)
 		l = next
 	}
-	s.young, s.youngs = nil, 0
+	s.young, s.youngs, s.ticks = nil, 0, false
 	return grown
 }
 

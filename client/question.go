@@ -90,25 +90,26 @@ func (q *question) decides(n *conn, got *answer) bool {
 }
 
 // next returns the connection to ask on.
-func (q *question) next(ctx context.Context) (*conn, error) {
+func (q *question) next(ctx context.Context, tag uint64) (*conn, error) {
 	if n := q.prefer; n != nil {
 		q.prefer = nil
 		return n, nil
 	}
-	return q.conn(ctx, q.client)
+	return q.conn(ctx, q.client, tag)
 }
 
 // try asks once more and returns the try that was answered, be it an earlier one.
 // It is without its call if none was. The error is that of ctx or of the search.
 func (q *question) try(ctx context.Context) (try, error) {
-	n, err := q.next(ctx)
+	tag := q.client.tag()
+	n, err := q.next(ctx, tag)
 	if err == errAnswered {
 		return q.takeAnswered(), nil
 	}
 	if err != nil {
 		return try{}, err
 	}
-	t := try{n, q.call()}
+	t := try{n, q.call(tag)}
 	if n.send(ctx, t.k, q.gone) != nil {
 		q.client.free(t.k)
 		return try{n: n}, ctx.Err()
@@ -131,11 +132,12 @@ func (q *question) try(ctx context.Context) (try, error) {
 	return q.takeAnswered(), nil
 }
 
-func (q *question) call() *call {
+func (q *question) call(tag uint64) *call {
 	c := q.client
-	k := c.newCall(q.op, c.tag(), q.key)
+	k := c.newCall(q.op, tag, q.key)
 	k.req.Token, k.req.Lease, k.req.Target = q.token, q.lease, q.target
-	k.limit = c.now() + int64(q.attempt)
+	k.sent = c.now()
+	k.limit = k.sent + int64(q.attempt)
 	k.lingers = true
 	return k
 }

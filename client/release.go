@@ -89,7 +89,7 @@ func (q *question) released(got *answer) error {
 		return q.refusal(got)
 	}
 	c.count.released.Add(1)
-	c.recent.add(q.key, q.token, c.now())
+	c.recent.add(q.key, q.token, got.at)
 	return nil
 }
 

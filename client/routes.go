@@ -22,7 +22,6 @@ type routes struct {
 	client *Client
 	// usable are the connections to take turns on; nil if there is none.
 	usable atomic.Pointer[[]*conn]
-	turn   atomic.Uint64
 
 	mu    sync.Mutex
 	given []*link
@@ -47,12 +46,11 @@ type routes struct {
 
 // next returns the connection whose turn it is, but not avoid if there is another;
 // nil if there is none.
-func (r *routes) next(avoid *conn) *conn {
+func (r *routes) next(turn uint64, avoid *conn) *conn {
 	usable := r.usable.Load()
 	if usable == nil {
 		return nil
 	}
-	turn := r.turn.Add(1)
 	n := (*usable)[turn%uint64(len(*usable))]
 	if n == avoid {
 		n = (*usable)[(turn+1)%uint64(len(*usable))]

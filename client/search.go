@@ -31,11 +31,11 @@ type search struct {
 
 var errAnswered = errors.New("answered meanwhile")
 
-// conn returns the connection to use. There is an error if ctx ends first (it
+// conn returns the connection to use, by turns, which tags are good for. There is an error if ctx ends first (it
 // matches ErrUnavailable, too), if the patience is over, or the client closes.
-func (s *search) conn(ctx context.Context, c *Client) (*conn, error) {
+func (s *search) conn(ctx context.Context, c *Client, turn uint64) (*conn, error) {
 	if s.missed == 0 {
-		if n := c.routes.next(nil); n != nil {
+		if n := c.routes.next(turn, nil); n != nil {
 			return n, nil
 		}
 	}
@@ -44,7 +44,7 @@ func (s *search) conn(ctx context.Context, c *Client) (*conn, error) {
 		return nil, err
 	}
 	for {
-		n, changed, over := c.routes.look(s)
+		n, changed, over := c.routes.look(s, turn+uint64(s.missed))
 		switch {
 		case n != nil && !over:
 			return n, nil
@@ -60,16 +60,16 @@ func (s *search) conn(ctx context.Context, c *Client) (*conn, error) {
 
 // look returns the connection whose turn it is, or has the links dial; and whether
 // the search has come to nothing.
-func (r *routes) look(s *search) (n *conn, changed <-chan struct{}, over bool) {
+func (r *routes) look(s *search, turn uint64) (n *conn, changed <-chan struct{}, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.hintUntil.IsZero() && !time.Now().Before(r.hintUntil) {
 		r.hintUntil = time.Time{}
 		r.refresh()
 	}
-	if n = r.next(s.avoid); n == nil {
+	if n = r.next(turn, s.avoid); n == nil {
 		r.forgetOldGeneration()
-		n = r.next(s.avoid)
+		n = r.next(turn, s.avoid)
 	}
 	if n == nil {
 		for _, l := range r.links() {
@@ -148,7 +148,7 @@ func (s *search) sleep(ctx context.Context, c *Client, changed <-chan struct{}, 
 // stopped says why the search must end, if it must.
 func (s *search) stopped(ctx context.Context, c *Client) error {
 	if err := ctx.Err(); err != nil {
-		if c.routes.next(nil) == nil {
+		if c.routes.next(0, nil) == nil {
 			return &interruptedError{err, c.routes.unavailable()}
 		}
 		return err
