@@ -193,6 +193,7 @@ func (a *acquisition) settle() (l *Lock, over bool, err error) {
 		a.undone(got)
 		return nil, false, nil
 	}
+	gone := a.gone
 	a.conn, a.gone = nil, nil
 	switch got.kind {
 	case wire.KindGranted:
@@ -200,6 +201,8 @@ func (a *acquisition) settle() (l *Lock, over bool, err error) {
 	case wire.KindTimeout:
 		err = a.timedOut()
 	default:
+		// Only this sending was refused: what came of an earlier one stands.
+		a.gone = gone
 		a.client.count.refused.Add(1)
 		err = &RefusedError{Op: wire.OpAcquire, Key: a.key, Code: got.code}
 	}

@@ -15,9 +15,8 @@ import (
 type call struct {
 	req wire.Request
 	key []byte // what req.Key is made of
-	// sent is no later than the moment the request is handed to the connection, limit
-	// when the call is to fail with errLate: see Client.now.
-	sent, limit int64
+	// limit is when the call is to fail with errLate: see Client.now.
+	limit int64
 	// order tells the older of two calls of a connection.
 	order uint64
 	// patient says that the caller does not listen to its context at first: see
@@ -27,9 +26,10 @@ type call struct {
 	// is where the answer is told of then: see question.
 	lingers bool
 	others  chan *call
-
+	told    chan tidings // holds one of each
+	// sent is no later than the moment the request is handed to the connection.
+	sent   int64
 	answer answer
-	told   chan tidings // holds one of each
 }
 
 // tidings are what a connection tells the caller of a pending call.
@@ -48,17 +48,17 @@ const (
 
 // answer is what came of a call.
 type answer struct {
-	// err is why no reply can come any more; the rest is then empty.
-	err     error
-	kind    wire.Kind
-	code    wire.Code
-	token   uint64
-	left    time.Duration
-	waiters int
-	addr    string
+	kind  wire.Kind
+	token uint64
 	// at is when it came, since the latest moment known that the server cannot have
 	// acted before, if it acted on a request that had to wait.
 	at, since int64
+	// err is why no reply can come any more; the rest is then empty.
+	err     error
+	code    wire.Code
+	left    time.Duration
+	waiters int
+	addr    string
 }
 
 func (a *answer) undone() bool { return undone(a.kind, a.code) }

@@ -155,6 +155,9 @@ func (c *Client) Close(ctx context.Context) error {
 	err := c.drain(ctx)
 	c.routes.close()
 	c.running.Wait()
+	for c.inflight.Load() > 0 { // not for long: nothing can be asked any more
+		<-c.idle
+	}
 	return err
 }
 

@@ -59,11 +59,16 @@ type conn struct {
 	noAcquires bool
 	// decides is set once the server has shown that it is active.
 	decides bool
-	news    []news
+	// retiredAt is the order of the last call before the server said that it is not
+	// active: answers up to that one are no sign that it is again.
+	retiredAt uint64
+	news      []news
 	// done are the calls whose answers are there, but nobody was told yet. They are
 	// the reader's.
-	done  []*call
-	reply wire.Reply
+	done []*call
+	// strays are the grants released because no call waits for them, to be logged.
+	strays []stray
+	reply  wire.Reply
 
 	wake   chan struct{}
 	alarm  chan struct{} // soonest is sooner
@@ -79,6 +84,12 @@ type conn struct {
 	// replaced is closed when the server wants a new connection in place of this.
 	replaced   chan struct{}
 	isReplaced bool
+}
+
+// stray is a grant that nobody waits for.
+type stray struct {
+	key   string
+	token uint64
 }
 
 // news is what a server said beside its answers: that the active node is now at
@@ -320,6 +331,9 @@ var errSentOn = errors.New("not the active lock server any more")
 // close closes the connection, for the reason err. Whatever is pending fails with
 // err.
 func (n *conn) close(err error) {
+	if isInterrupted(err) {
+		err = errors.New(err.Error()) // to match it means that a caller's context ended
+	}
 	n.mu.Lock()
 	if n.err != nil {
 		n.mu.Unlock()
@@ -381,6 +395,10 @@ func (n *conn) takeLines(at int64) ([]news, error) {
 		n.done[i] = nil
 	}
 	n.done = n.done[:0]
+	for _, s := range n.strays {
+		n.link.client.o.log.Debug("releasing a grant that no call waits for", "key", s.key, "token", s.token)
+	}
+	n.strays = n.strays[:0]
 	return news, err
 }
 
@@ -430,7 +448,7 @@ func (n *conn) take(line []byte, at int64) error {
 		n.grants[n.granted%maxGrants] = r.Token
 		n.granted++
 	}
-	if !n.decides && !undone(r.Kind, r.Code) {
+	if !n.decides && k.order > n.retiredAt && !undone(r.Kind, r.Code) {
 		n.decides = true
 		n.news = append(n.news, news{})
 	}
@@ -471,7 +489,7 @@ func (n *conn) stray(r *wire.Reply) {
 		return
 	}
 	c.count.strays.Add(1)
-	c.o.log.Debug("releasing a grant that no call waits for", "key", string(r.Key), "token", r.Token)
+	n.strays = append(n.strays, stray{string(r.Key), r.Token})
 	n.append(&wire.Request{Op: wire.OpRelease, Tag: c.tag(), Token: r.Token, Key: r.Key})
 }
 

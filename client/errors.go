@@ -82,13 +82,16 @@ func (e *LostError) Is(target error) bool { return target == ErrLost }
 // Unwrap returns the reason.
 func (e *LostError) Unwrap() error { return e.Reason }
 
-// RefusedError says that the server refused a request and why. It matches
-// ErrRefused; errors.Is also finds its Code.
+// RefusedError says that the server refused a request and why, or that it was not
+// sent because every server would refuse it. It matches ErrRefused; errors.Is also
+// finds its Code.
 type RefusedError struct {
 	// Op is the request's letter in the protocol: A, R, K, C or Q.
 	Op   wire.Op
 	Key  string
 	Code wire.Code
+	// unsent is why it was not even sent; or empty.
+	unsent string
 }
 
 var refusals = map[wire.Code]string{
@@ -101,10 +104,13 @@ var refusals = map[wire.Code]string{
 }
 
 func (e *RefusedError) Error() string {
-	if text, known := refusals[e.Code]; known {
-		return fmt.Sprintf("refused by the lock server: %s (%s) for key %q", text, e.Code, e.Key)
+	if e.unsent != "" {
+		return e.unsent
 	}
-	return fmt.Sprintf("refused by the lock server: %s for key %q", e.Code, e.Key)
+	if text, known := refusals[e.Code]; known {
+		return fmt.Sprintf("refused by the lock server: %s (%s)", text, string(e.Code))
+	}
+	return "refused by the lock server: " + string(e.Code)
 }
 
 // Is reports whether target is ErrRefused.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/caddylock/caddylock/lockcore/wire"
 )
 
 // Lock is a lock that was acquired. It ends once: released, detached, or lost.
@@ -35,6 +37,10 @@ type Lock struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	keeping chan struct{}
+	// doubtful are the connections on which a keep may still be on its way, shortest
+	// the shortest lease that one asks for. They are those of who fills keeping.
+	doubtful []uint64
+	shortest time.Duration
 
 	// Guarded by the mutex of locks: whether it is in the list of the young, and
 	// its neighbours there.
@@ -45,13 +51,14 @@ type Lock struct {
 // granted makes a lock of the answer to a.
 func (a *acquisition) granted(got *answer) (*Lock, error) {
 	l := &Lock{client: a.client, key: a.key, token: got.token, lease: a.o.lease, renews: a.o.renew, values: a.values}
-	l.leaseBegan(got.since, got.at)
-	if !a.client.locks.add(l) {
+	l.leaseBegan(got.since, got.at, a.call.req.Wait != wire.Try)
+	soon := l.next() < 2*youngFor
+	if !a.client.locks.add(l) { // from here on its timer may run
 		a.client.background(func() { l.releaseUnheld() })
 		return nil, ErrClosed
 	}
 	a.client.count.acquired.Add(1)
-	if l.next() < 2*youngFor {
+	if soon {
 		l.setTimer()
 	}
 	return l, nil
@@ -61,9 +68,13 @@ func (a *acquisition) granted(got *answer) (*Lock, error) {
 // began. If others held the key and nothing was answered on the connection for a
 // while, they are far apart. Then a renewal at once, even of a lock that is not
 // renewed otherwise, makes sure; and until it is answered a short lease counts as
-// half over rather than as over.
-func (l *Lock) leaseBegan(earliest, latest int64) {
-	l.deadline = max(earliest+int64(l.lease), latest+int64(l.lease/2))
+// half over rather than as over. A try waited for nobody, so its lease began when
+// it was sent, at the earliest.
+func (l *Lock) leaseBegan(earliest, latest int64, waited bool) {
+	l.deadline = earliest + int64(l.lease)
+	if waited {
+		l.deadline = max(l.deadline, latest+int64(l.lease/2))
+	}
 	switch {
 	case latest-earliest > int64(l.lease/10):
 		l.renewAt = latest
@@ -119,8 +130,15 @@ func (l *Lock) Deadline() time.Time {
 // which matches [ErrLost], if it was lost.
 func (l *Lock) Err() error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
+	err := l.err
+	over := err == nil && l.client.now() >= l.deadline
+	l.unreleased = l.unreleased || over
+	l.mu.Unlock()
+	if over {
+		// The timer has not had its turn yet.
+		return l.lose(ErrLeaseOver)
+	}
+	return err
 }
 
 // Done returns a channel that is closed when the lock ends.
@@ -199,21 +217,14 @@ func (l *Lock) lose(reason error) error {
 // error that matches ctx's, or [ErrUnavailable], if no answer came: then the lease
 // ends the lock, unless a try got through.
 func (l *Lock) Release(ctx context.Context) error {
+	// In flight before the lock ends: a Close that does not find it any more waits.
+	l.client.inflight.Add(1)
+	defer l.client.end()
 	if before := l.end(ErrReleased); before != nil {
 		l.releaseLost(ctx)
 		return fmt.Errorf("release %q: %w", l.key, before)
 	}
-	return l.releaseHeld(ctx)
-}
-
-// releaseHeld sends the release of a lock that ended for that.
-func (l *Lock) releaseHeld(ctx context.Context) error {
-	c := l.client
-	if err := c.begin(); err != nil {
-		return fmt.Errorf("release %q: %w", l.key, err)
-	}
-	defer c.end()
-	return l.orLost(c.release(ctx, l.key, l.token))
+	return l.orLost(l.client.release(ctx, l.key, l.token))
 }
 
 // orLost makes a loss of the news that a lock that was held here is not.

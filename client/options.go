@@ -97,7 +97,7 @@ func WithPing(interval, timeout time.Duration) Option {
 		if interval < time.Millisecond || timeout < time.Millisecond {
 			return fmt.Errorf("WithPing(%s, %s): both must be at least 1ms", interval, timeout)
 		}
-		o.pingInterval, o.pingTimeout = interval, timeout
+		o.pingInterval, o.pingTimeout = min(interval, wire.MaxWait), min(timeout, wire.MaxWait)
 		return nil
 	}
 }

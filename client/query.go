@@ -94,5 +94,5 @@ func checkKey(op wire.Op, key string) error {
 	if reason == "" {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", reason, &RefusedError{Op: op, Key: key[:min(len(key), wire.MaxKey)], Code: wire.CodeBadKey})
+	return &RefusedError{Op: op, Key: key[:min(len(key), wire.MaxKey)], Code: wire.CodeBadKey, unsent: reason}
 }

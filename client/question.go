@@ -41,6 +41,8 @@ type question struct {
 	// them was sent, sent when the one that was answered.
 	tries       int
 	first, sent int64
+	// unanswered are the connections of tries that may be acted on yet.
+	unanswered []uint64
 }
 
 // try is a call and where it was sent.
@@ -76,6 +78,7 @@ func (q *question) ask(ctx context.Context) (answer, error) {
 func (q *question) decides(n *conn, got *answer) bool {
 	switch {
 	case got.err != nil:
+		q.unanswered = append(q.unanswered, n.n)
 		return false
 	case got.kind == wire.KindMoved:
 		q.tries--
@@ -120,6 +123,7 @@ func (q *question) try(ctx context.Context) (try, error) {
 	what, err := t.k.wait(ctx, q.others)
 	switch {
 	case err != nil && !n.forget(t.k):
+		q.unanswered = append(q.unanswered, n.n)
 		q.client.free(t.k)
 		return try{}, err
 	case err != nil || what == answerIsThere:
@@ -187,6 +191,8 @@ func (q *question) endLingering() {
 	for _, t := range q.lingering {
 		if !t.n.unpend(t.k) {
 			<-q.others // this one's answer, or another's that waits for the same
+		} else {
+			q.unanswered = append(q.unanswered, t.n.n)
 		}
 	}
 	for _, t := range q.lingering {

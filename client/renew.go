@@ -43,28 +43,43 @@ func (l *Lock) due() bool {
 func (l *Lock) renew() {
 	c := l.client
 	if c.begin() != nil {
-		l.renewLater() // Close is about to end the lock
+		l.renewLater(nil) // Close is about to end the lock
 		return
 	}
 	defer c.end()
 	ctx, cancel := context.WithDeadline(l.Context(), l.Deadline())
 	defer cancel()
-	err := l.keep(ctx, l.currentLease())
+	err := l.keep(ctx, 0)
 	switch {
 	case err == nil:
 		c.count.renewed.Add(1)
 	case l.Err() == nil:
 		c.count.renewalFailures.Add(1)
 		c.o.log.Warn("could not renew a lock", "key", l.key, "token", l.token, "error", err)
-		l.renewLater()
+		l.renewLater(err)
 	}
 }
 
 // renewLater puts a renewal off that failed.
-func (l *Lock) renewLater() {
+func (l *Lock) renewLater(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.renewAt = l.client.now() + int64(min(retryEvery, l.lease/10+time.Millisecond))
+	now := l.client.now()
+	pause := int64(min(retryEvery, l.lease/10+time.Millisecond))
+	if errors.Is(err, ErrRefused) {
+		pause = max(pause, (l.deadline-now)/10)
+	}
+	l.renewAt = now + pause
+}
+
+// leaseDue is the lease to renew for, or 0 if a keep made that unnecessary.
+func (l *Lock) leaseDue() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.client.now() < l.renewAt {
+		return 0
+	}
+	return l.lease
 }
 
 func (l *Lock) currentLease() time.Duration {
@@ -106,18 +121,20 @@ func (l *Lock) keepNow(ctx context.Context, lease time.Duration) error {
 	return l.keep(ctx, lease)
 }
 
-// keep asks for lease. Of two at once the second waits: the server's last word
-// must be known.
+// keep asks for lease; 0 is that of the renewals, if one is still due. Of two at
+// once the second waits: the server's last word must be known.
 func (l *Lock) keep(ctx context.Context, lease time.Duration) error {
 	if err := l.beginKeep(ctx); err != nil {
 		return err
 	}
 	defer func() { <-l.keeping }()
-	c := l.client
-	q := question{op: wire.OpKeep, key: l.key, token: l.token, lease: lease, client: c}
-	q.patience = c.o.unavailableAfter
-	q.attempt = max(time.Millisecond, min(attemptFor, l.currentLease()/6))
-	got, err := q.ask(ctx)
+	if lease == 0 {
+		if lease = l.leaseDue(); lease == 0 {
+			return nil
+		}
+	}
+	q := question{op: wire.OpKeep, key: l.key, token: l.token, lease: lease, client: l.client}
+	got, err := l.askToKeep(ctx, &q)
 	switch {
 	case err != nil && q.tries > 0:
 		l.mayEnd(q.first + int64(lease))
@@ -128,6 +145,35 @@ func (l *Lock) keep(ctx context.Context, lease time.Duration) error {
 		return l.refused(q.refusal(&got))
 	}
 	return l.kept(q.sent, lease)
+}
+
+// askToKeep asks q. A keep for less that is still on its way must not overtake it,
+// so the connections of such are given up first.
+func (l *Lock) askToKeep(ctx context.Context, q *question) (answer, error) {
+	overtaking := q.lease > l.shortest
+	if overtaking {
+		q.gone = l.doubtful
+	}
+	q.patience = l.client.o.unavailableAfter
+	q.attempt = max(time.Millisecond, min(attemptFor, l.currentLease()/6))
+	got, err := q.ask(ctx)
+	if err == nil && overtaking {
+		l.doubtful = nil
+	}
+	l.doubt(q)
+	return got, err
+}
+
+// doubt notes where tries of q may be acted on yet.
+func (l *Lock) doubt(q *question) {
+	if len(q.unanswered) == 0 {
+		return
+	}
+	if l.doubtful == nil || q.lease < l.shortest {
+		l.shortest = q.lease
+	}
+	l.doubtful = append(l.doubtful, q.unanswered...)
+	l.doubtful = l.doubtful[max(0, len(l.doubtful)-maxGone):]
 }
 
 // beginKeep waits for a keep that is under way.

@@ -2,6 +2,9 @@ package client_test
 
 import (
 	"context"
+	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -166,11 +169,35 @@ func TestAReplyThatComesTwiceIsOneReply(t *testing.T) {
 	})
 }
 
-// TestAStrayGrantIsReleased: one that no call waits for.
+// queryingHandler asks a server with each line about a grant. While a connection is
+// locked that would take for ever.
+type queryingHandler struct {
+	countingHandler
+	client *client.Client
+	lines  atomic.Int64
+}
+
+func (h *queryingHandler) Handle(ctx context.Context, r slog.Record) error {
+	if !strings.Contains(r.Message, "grant") {
+		return nil
+	}
+	h.lines.Add(1)
+	for range 2 { // on each connection
+		within, cancel := context.WithTimeout(ctx, time.Millisecond)
+		_, _ = h.client.Query(within, "k")
+		cancel()
+	}
+	return nil
+}
+
+// TestAStrayGrantIsReleased: one that no call waits for. Who logs that may use the
+// client.
 func TestAStrayGrantIsReleased(t *testing.T) {
 	t.Parallel()
 	play(t, []string{nodeA}, func(t *testing.T, w *world) {
-		c := w.client([]string{nodeA})
+		var h queryingHandler
+		c := w.client([]string{nodeA}, client.WithLogger(slog.New(&h)))
+		h.client = c
 		lock := w.acquire(c, "mine")
 		s := w.requests(wire.OpAcquire)[0].s
 		w.locked(func() {
@@ -181,6 +208,9 @@ func TestAStrayGrantIsReleased(t *testing.T) {
 		synctest.Wait()
 		if token, _ := w.holder("k"); token != 0 {
 			t.Error("the stray grant is still held")
+		}
+		if n := h.lines.Load(); n != 1 {
+			t.Errorf("%d lines were logged about it", n)
 		}
 		if lock.Err() != nil {
 			t.Errorf("the other lock ended: %v", lock.Err())

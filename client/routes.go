@@ -1,7 +1,9 @@
 package client
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +43,8 @@ type routes struct {
 	served  uint64
 	changed chan struct{} // closed at the next change
 	// open are the connections that are not closed, also those that others replace.
-	open map[*conn]struct{}
+	open  map[*conn]struct{}
+	notes []func() // to be logged when the mutex is free
 }
 
 // next returns the connection whose turn it is, but not avoid if there is another;
@@ -56,6 +59,22 @@ func (r *routes) next(turn uint64, avoid *conn) *conn {
 		n = (*usable)[(turn+1)%uint64(len(*usable))]
 	}
 	return n
+}
+
+// note has unlock log a line: whoever takes it in may use the client.
+func (r *routes) note(level slog.Level, text string, args ...any) {
+	log := r.client.o.log
+	r.notes = append(r.notes, func() { log.Log(context.Background(), level, text, args...) })
+}
+
+// unlock ends what began with the mutex and may have made notes.
+func (r *routes) unlock() {
+	notes := r.notes
+	r.notes = nil
+	r.mu.Unlock()
+	for _, log := range notes {
+		log()
+	}
 }
 
 // links returns all links.
@@ -121,7 +140,7 @@ func (r *routes) up(n *conn) {
 	}
 	moved := r.serves(n)
 	r.refresh()
-	r.mu.Unlock()
+	r.unlock()
 	c.count.connects.Add(1)
 	c.o.log.Debug("connected to a lock server", "addr", n.link.addr, "active", n.active, "generation", n.generation)
 	r.leave(stale)
@@ -166,11 +185,11 @@ func (r *routes) lost(n *conn, err error) {
 // failed notes that a dial failed.
 func (r *routes) failed(l *link, err error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.client.count.dialFailures.Add(1)
 	// The same trouble every few seconds is told once.
 	if l.err == nil || l.err.Error() != err.Error() {
-		r.client.o.log.Info("cannot connect to a lock server", "addr", l.addr, "error", err)
+		r.note(slog.LevelInfo, "cannot connect to a lock server", "addr", l.addr, "error", err)
 	}
 	l.err, l.failedAt = err, time.Now()
 	if l.addr == r.target {
@@ -199,7 +218,7 @@ func (r *routes) hear(n *conn, item news) {
 		r.hint(item.addr)
 	}
 	r.refresh()
-	r.mu.Unlock()
+	r.unlock()
 	// The one that said so sends its answers right behind, but none to those who
 	// wait for a key.
 	r.leave(without(stale, n))
@@ -225,7 +244,7 @@ func (r *routes) decides(n *conn) {
 func (n *conn) retire() {
 	n.active = false
 	n.mu.Lock()
-	n.decides = false
+	n.decides, n.retiredAt = false, n.orders
 	n.mu.Unlock()
 }
 
@@ -285,7 +304,7 @@ func (r *routes) learn(addr string, generation uint64) (stale []*conn) {
 	}
 	if r.generation != 0 {
 		r.client.count.moves.Add(1)
-		r.client.o.log.Info("the active lock server moved", "addr", addr, "generation", generation)
+		r.note(slog.LevelInfo, "the active lock server moved", "addr", addr, "generation", generation)
 	}
 	r.generation, r.hearsay = generation, addr
 	for _, l := range r.links() {
@@ -398,7 +417,7 @@ func (r *routes) forgetOldGeneration() {
 		}
 	}
 	if greatest != 0 {
-		r.client.o.log.Warn("back to an older active lock server: nothing was seen of the newer one",
+		r.note(slog.LevelWarn, "back to an older active lock server: nothing was seen of the newer one",
 			"generation", greatest, "newer", r.generation)
 		r.generation, r.met, r.hearsay = greatest, greatest, ""
 		r.refresh()

@@ -62,16 +62,13 @@ func (s *search) conn(ctx context.Context, c *Client, turn uint64) (*conn, error
 // the search has come to nothing.
 func (r *routes) look(s *search, turn uint64) (n *conn, changed <-chan struct{}, over bool) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	if !r.hintUntil.IsZero() && !time.Now().Before(r.hintUntil) {
 		r.hintUntil = time.Time{}
 		r.refresh()
 	}
+	r.forgetOldGeneration()
 	if n = r.next(turn, s.avoid); n == nil {
-		r.forgetOldGeneration()
-		n = r.next(turn, s.avoid)
-	}
-	if n == nil {
 		for _, l := range r.links() {
 			l.prompt()
 		}

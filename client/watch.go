@@ -27,12 +27,27 @@ func (n *conn) watch() {
 		case <-n.alarm:
 		case <-timer.C:
 		}
+		if n.isDone() {
+			n.close(errMoved)
+			return
+		}
 		now := c.now()
 		if !w.check(now) {
 			n.close(fmt.Errorf("the server was silent for %s after a ping", c.o.pingTimeout))
 			return
 		}
 		timer.Reset(time.Duration(min(w.due(), n.failLate(now)) - now))
+	}
+}
+
+// isDone reports whether another connection took the place of this and nothing is
+// to be answered here any more.
+func (n *conn) isDone() bool {
+	select {
+	case <-n.replaced:
+		return !n.busy()
+	default:
+		return false
 	}
 }
 
