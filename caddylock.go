@@ -3,8 +3,9 @@
 //
 //	xcaddy build --with github.com/caddylock/caddylock
 //
-// The modules themselves are in package caddymodule. The standard modules of
-// caddy-l4 come along, for a lock server listens through them.
+// The modules themselves are in package caddymodule, the command line "caddy lock"
+// in package command. The standard modules of caddy-l4 come along, for a lock
+// server listens through them.
 package caddylock
 
 import (
@@ -13,4 +14,5 @@ import (
 	_ "github.com/mholt/caddy-l4"
 
 	_ "github.com/caddylock/caddylock/caddymodule"
+	_ "github.com/caddylock/caddylock/caddymodule/command"
 )
