@@ -14,8 +14,11 @@ import (
 // It returns what Acquire returns if the key is not acquired, and then fn is not
 // called; else what fn returns, joined with [ErrLost] if the lock was lost before fn
 // returned, so that others may have held it meanwhile, or with [ErrClosed] if the
-// client was closed. That no server took the
-// release is no error: it goes on in the background, and the lease ends the lock.
+// client was closed. That no server took the release is no error: it goes on in the
+// background, and the lease ends the lock.
+//
+// A loop around Do has to pause after an error: [ErrRefused] and [ErrClosed] come at
+// once.
 func (c *Client) Do(ctx context.Context, key string, fn func(ctx context.Context) error, opts ...LockOption) (err error) {
 	l, err := c.Acquire(ctx, key, opts...)
 	if err != nil {

@@ -179,7 +179,8 @@ func WithWaitForever() LockOption {
 }
 
 // WithoutRenewal does not renew the lock: it ends when its lease does, unless
-// Keep is called.
+// Keep is called. A grant that was waited for in silence is renewed once at the
+// start, to be certain when its lease ends.
 func WithoutRenewal() LockOption {
 	return func(o *lockOptions) error {
 		o.renew = false

@@ -109,8 +109,8 @@ func (n *conn) pinged(tag uint64) {
 	}
 }
 
-// failLate fails the calls whose limit is over, or tells those that linger, and tells those that are not early
-// any more. It returns when to look again.
+// failLate fails the calls whose limit is over, or tells those that linger, and
+// tells those that are not early any more. It returns when to look again.
 func (n *conn) failLate(now int64) int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
